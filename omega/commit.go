@@ -31,9 +31,10 @@ import (
 // Cost: O(items log items), or O(items) where they come in machine order. It is O(claims ×
 // items) where [Limits] bound the amount that the scheduler may hold. Heap objects:
 //
-//   - one for each machine, its new version. A transaction of one claim, or of one
-//     release, reuses a version of the scheduler's own instead. It cannot where another
-//     goroutine has read the machine since the scheduler changed it;
+//   - one for each machine, its new version, unless the scheduler has a spare one. Spare
+//     are the last 1,024 versions of its own that its commits have replaced, but for those
+//     that another goroutine has read;
+//   - three for a gang;
 //   - one for a claim that waits for victims to leave;
 //   - one for a claim for which its slot has no room: one of three kinds or more with
 //     2^42 or more of one of them. The other such claims have more kinds than the cell's
@@ -232,14 +233,14 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
 			// A group that changes nothing linearizes where settleFor loaded the word.
 			s.maker.Return(next)
-			tx.saw(g.node, raw, old, old)
+			tx.saw(g.node, raw, old, old, nil)
 			return
 		}
 		c.opening(g.node)
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(g.node)
 		if swapped {
-			tx.saw(g.node, next, old, &next.V)
+			tx.saw(g.node, next, old, &next.V, used(raw, old, &next.V))
 			return
 		}
 		s.maker.Return(next)
@@ -266,16 +267,24 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.table(g.node)
 			raw, old := settleFor(w, s.maker.Number())
-			next := objectFor(old)
+			next := s.maker.Spare()
+			if next == nil {
+				next = s.objectFor(old)
+			}
 			moved, no := s.build(tx, g, both, old, at, &next.V)
 			refused = refused || no
 			if !moved {
-				tx.saw(g.node, raw, old, old)
+				s.maker.Return(next)
+				tx.saw(g.node, raw, old, old, nil)
 			} else {
 				if steps == nil {
 					steps = make([]step, 0, len(tx.order))
 				}
-				steps = append(steps, step{w, old, next, g.node})
+				expect := raw
+				if &raw.V != old {
+					expect = raw.V.prev.Keep() // raw is of a gang that failed
+				}
+				steps = append(steps, step{w, expect, next, raw, g.node})
 			}
 		}
 		if s.superseded() {
@@ -284,27 +293,37 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 				g, left = tx.nextGroup(left)
 				s.refuseSuperseded(tx, g)
 			}
+			s.unused(steps)
 			return false
 		}
 		if refused {
+			s.unused(steps)
 			return false // Commit sees each machine again
 		}
 		if c.present() != epoch {
+			s.unused(steps)
 			continue
 		}
 		for i := range steps {
 			c.opening(steps[i].node)
 		}
-		swapped := len(steps) == 0 || new(gang).run(steps)
+		swapped := len(steps) == 0 || new(gang).run(steps, s.maker.Number())
 		for i := range steps {
 			c.closed(steps[i].node)
 		}
 		if swapped {
 			for _, st := range steps {
-				tx.saw(st.node, st.next, st.expect, &st.next.V)
+				tx.saw(st.node, st.next, &st.expect.V, &st.next.V, used(st.raw, &st.expect.V, &st.next.V))
 			}
 			return true
 		}
+	}
+}
+
+// unused gives the versions of a gang back that was not tried.
+func (s *Scheduler) unused(steps []step) {
+	for i := range steps {
+		s.maker.Return(steps[i].next)
 	}
 }
 

@@ -395,3 +395,45 @@ func TestCommit_AllocatesNoVersion(t *testing.T) {
 		})
 	}
 }
+
+// A gang and the commit that releases it write versions anew, too. Three objects are new,
+// since helpers may still have the last ones in their hands: the list of machines, its
+// header, and the gang's status.
+func TestCommit_OfAGangAllocatesNoVersion(t *testing.T) {
+	for _, size := range []int{2, 10, 100, 1000} {
+		for _, gangRelease := range []bool{false, true} {
+			t.Run(fmt.Sprint("size=", size, "/gang release=", gangRelease), func(t *testing.T) {
+				cell, ids := newCell(t, size, resources.Vector{1 << 40})
+				s := register(t, cell, "s")
+				s.Snapshot()
+				gang, back := omega.Txn{Gang: true}, omega.Txn{Gang: gangRelease}
+				step := func() {
+					gang.Reset()
+					for _, id := range ids {
+						gang.Claim(claim(id, 1))
+					}
+					granted, err := s.Commit(&gang)
+					require.NoError(t, err)
+					if granted != size { // Equal allocates
+						t.Fatal(granted)
+					}
+					back.Reset()
+					for i := range ids {
+						a, _ := gang.Allocation(i)
+						back.Release(a)
+					}
+					_, err = s.Commit(&back)
+					require.NoError(t, err)
+				}
+				for range 3 {
+					step()
+				}
+				want := 3.0
+				if gangRelease {
+					want = 6
+				}
+				require.Equal(t, want, testing.AllocsPerRun(20, step))
+			})
+		}
+	}
+}

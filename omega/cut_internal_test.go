@@ -80,12 +80,12 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				require.True(t, moved)
 				require.False(t, refused)
 				next.V.op = g
-				next.V.prev.Store(old)
-				steps = append(steps, step{word: w, expect: old, next: next})
+				next.V.prev.Store(w.Keep())
+				steps = append(steps, step{word: w, expect: w.Keep(), next: next})
 			}
 			g.steps.Store(&steps)
 			for i := range inPlace {
-				require.True(t, g.install(&steps[i]))
+				require.True(t, g.install(&steps[i], 0))
 			}
 			for node := passed; node < machines; node++ {
 				fence(node)
@@ -137,7 +137,7 @@ func TestCut_KeepsNoHistory(t *testing.T) {
 	for node := range uint32(machines) {
 		v := load(cell.words.at(node))
 		require.Nil(t, v.past.Load(), "machine %d", node)
-		require.Nil(t, v.prev.Load(), "machine %d", node)
+		require.Nil(t, v.prev.Keep(), "machine %d", node)
 	}
 	require.NoError(t, cell.Check())
 }

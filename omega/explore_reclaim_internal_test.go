@@ -39,7 +39,7 @@ func freeze(v *version) frozen {
 type reading struct {
 	cell  *Cell
 	maker *Scheduler
-	held  []AllocationID // by the maker, before the scenario begins
+	held  []AllocationID // by the maker, before the scenario begins; one at least on the first machine
 	seen  []frozen
 	wrong error
 }
@@ -130,54 +130,104 @@ var besides = map[string]func(r *reading) [][]func(){
 	},
 }
 
+// using is a scheduler that uses its versions again.
+type using struct {
+	preemptions int
+	before      func(s *Scheduler) []AllocationID // leaves its own versions in words, and spare ones
+	commits     func(s *Scheduler, held []AllocationID)
+}
+
+var usings = map[string]using{
+	"claims": {5, func(s *Scheduler) (held []AllocationID) {
+		for range 2 {
+			id, _ := grantOf(s, claiming(1, 0, 0))
+			held = append(held, id)
+		}
+		return held
+	}, func(s *Scheduler, held []AllocationID) {
+		for _, node := range []uint32{0, 1, 0} {
+			_, _ = s.Commit(claiming(1, 0, node)) // fails for one that was replaced
+		}
+		var tx Txn
+		tx.Release(held[1])
+		_, _ = s.Commit(&tx)
+	}},
+	// The gang takes versions of the scheduler's own out of both words, and puts spare
+	// ones in place. The commits after it take those out, and put in place what the gang
+	// took out.
+	"a gang": {4, func(s *Scheduler) (held []AllocationID) {
+		for range 2 {
+			tx := claiming(1, 0, 0, 1)
+			must(s.Commit(tx))
+			held = held[:0]
+			for i := range 2 {
+				id, _ := tx.Allocation(i)
+				held = append(held, id)
+			}
+		}
+		var tx Txn
+		tx.Release(held[0])
+		tx.Release(held[1])
+		must(s.Commit(&tx))
+		id, _ := grantOf(s, claiming(1, 0, 0))
+		return []AllocationID{id}
+	}, func(s *Scheduler, _ []AllocationID) {
+		_, _ = s.Commit(claiming(1, 0, 0, 1))
+		_, _ = s.Commit(claiming(1, 0, 0))
+		_, _ = s.Commit(claiming(1, 0, 1))
+	}},
+	"two gangs": {3, func(s *Scheduler) []AllocationID {
+		must(s.Commit(claiming(1, 0, 0, 1)))
+		tx := claiming(1, 0, 0, 1)
+		tx.Gang = false
+		must(s.Commit(tx))
+		id, _ := tx.Allocation(0)
+		return []AllocationID{id}
+	}, func(s *Scheduler, _ []AllocationID) {
+		_, _ = s.Commit(claiming(1, 0, 0, 1))
+		_, _ = s.Commit(claiming(1, 0, 0, 1))
+	}},
+}
+
 // A version that is used again is not held by another goroutine: a version that another
 // one has read never changes. The books are right in the end.
 func TestExplore_VersionsAreUsedAgain(t *testing.T) {
-	for name, start := range besides {
-		t.Run(name, func(t *testing.T) {
-			threads := 1 + len(start(&reading{cell: newCell(2, 5)}))
-			exploreAll(t, 5-threads, func(r *explore.Run) {
-				c := newCell(2, 5)
-				s := must(c.Register("maker", Limits{}))
-				snap := s.Snapshot()
-				read := &reading{cell: c, maker: s}
-				for range 2 { // leaves its own version in the first word, and one spare
-					id, _ := grantOf(s, claiming(1, 0, 0))
-					read.held = append(read.held, id)
-				}
-				r.Go("maker", func() {
-					for _, node := range []uint32{0, 1, 0} {
-						_, _ = s.Commit(claiming(1, 0, node)) // fails for one that was replaced
+	for by, using := range usings {
+		for name, start := range besides {
+			t.Run(by+" beside "+name, func(t *testing.T) {
+				threads := 1 + len(start(&reading{cell: newCell(2, 9)}))
+				exploreAll(t, max(using.preemptions-threads, 1), func(r *explore.Run) {
+					c := newCell(2, 9)
+					s := must(c.Register("maker", Limits{}))
+					snap := s.Snapshot()
+					read := &reading{cell: c, maker: s, held: using.before(s)}
+					r.Go("maker", func() { using.commits(s, read.held) })
+					for i, ops := range start(read) {
+						r.Go(fmt.Sprint(i), func() {
+							for _, op := range ops {
+								op()
+							}
+						})
 					}
-					var tx Txn
-					tx.Release(read.held[1])
-					_, _ = s.Commit(&tx)
-				})
-				for i, ops := range start(read) {
-					r.Go(fmt.Sprint(i), func() {
-						for _, op := range ops {
-							op()
+					r.Check(func() error {
+						if err := read.unchanged(); err != nil {
+							return err
 						}
+						snap.Refresh(time.Time{})
+						if err := same(snap); err != nil {
+							return err
+						}
+						return exact(c)
 					})
-				}
-				r.Check(func() error {
-					if err := read.unchanged(); err != nil {
-						return err
-					}
-					snap.Refresh(time.Time{})
-					if err := same(snap); err != nil {
-						return err
-					}
-					return exact(c)
 				})
 			})
-		})
+		}
 	}
 }
 
-// Commits by other paths, gangs and those of several items, use no version again. No
-// other goroutine sees the versions that they found written anew.
-func TestExplore_VersionsOfOtherPathsStay(t *testing.T) {
+// Commits of several items use versions again, too. No other goroutine sees the versions
+// that they found written anew.
+func TestExplore_VersionsOfSeveralItemsAreUsedAgain(t *testing.T) {
 	paths := map[string]func(s *Scheduler) *Txn{
 		"a gang":     func(*Scheduler) *Txn { return claiming(1, 0, 0, 1) },
 		"two claims": func(*Scheduler) *Txn { tx := claiming(1, 0, 0, 0); tx.Gang = false; return tx },

@@ -187,7 +187,7 @@ type floorVersion struct {
 // BenchmarkGangFloor measures the work that every gang over machines of its own has to
 // do:
 //
-//   - for each machine two new versions, copied and swapped into its word;
+//   - for each machine two versions, written anew and swapped into its word;
 //   - the locked instructions of a slot that is taken and given back;
 //   - two copies for the snapshot.
 //
@@ -202,14 +202,16 @@ func BenchmarkGangFloor(b *testing.B) {
 			for i := range words {
 				words[i].Store(&floorVersion{})
 			}
+			spare := []*floorVersion{{}}
 			swap := func(node int) {
 				old := words[node].Load()
-				next := &floorVersion{}
+				next := spare[len(spare)-1]
 				*next = *old
 				next.words[0]++
 				if !words[node].CompareAndSwap(old, next) {
 					b.Fatal("another goroutine swaps")
 				}
+				spare[len(spare)-1] = old
 				free[node] = resources.Vector{int64(next.words[0])}
 			}
 			first := 0

@@ -45,12 +45,12 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		require.True(t, moved)
 		require.False(t, refused)
 		next.V.op = st.gang
-		next.V.prev.Store(load(w))
-		st.steps = append(st.steps, step{word: w, expect: load(w), next: next})
+		next.V.prev.Store(w.Keep())
+		st.steps = append(st.steps, step{word: w, expect: w.Keep(), next: next})
 	}
 	st.gang.steps.Store(&st.steps)
 	for i := range st.steps[:inPlace] {
-		require.True(t, st.gang.install(&st.steps[i]))
+		require.True(t, st.gang.install(&st.steps[i], 0))
 	}
 	return st
 }
@@ -145,8 +145,8 @@ func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	// putting one more of its versions in place.
 	last := &st.steps[2]
 	raw := last.word.Keep()
-	last.expect = &raw.V
-	last.next.V.prev.Store(&raw.V)
+	last.expect = raw
+	last.next.V.prev.Store(raw)
 	st.gang.help()
 	require.True(t, last.word.CompareAndSwap(raw, last.next))
 	st.gang.help()
@@ -173,10 +173,10 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 		v := load(st.cell.words.at(node))
 		require.NotNil(t, v.op)
 		require.Nil(t, v.op.steps.Load())
-		require.Nil(t, v.prev.Load())
+		require.Nil(t, v.prev.Keep())
 	}
 	for _, step := range st.steps {
-		require.Nil(t, step.next.V.prev.Load(), "dropped by those who built on it, its own scheduler being stalled")
+		require.Nil(t, step.next.V.prev.Keep(), "dropped by those who built on it, its own scheduler being stalled")
 	}
 }
 

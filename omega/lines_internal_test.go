@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -216,34 +217,154 @@ func TestScheduler_HasWholeCacheLines(t *testing.T) {
 	require.GreaterOrEqual(t, unsafe.Sizeof(tx), unsafe.Offsetof(tx.bad)+unsafe.Sizeof(tx.bad)+cacheLine)
 }
 
-// An uncontended claim writes the word, the slots and the slot of its machine, and its
-// scheduler's tally. These are four cache lines of the cell, of which no other scheduler
-// writes one. It writes nothing that another scheduler owns.
-func TestCommit_WritesNoCacheLineOfAnother(t *testing.T) {
-	const machines = 100
-	cell, all := callers(t, machines, 2)
-	a, b := &all[0], &all[1]
-	nodes := [2]int{10, 60}
-	for i, c := range []*caller{a, b} {
-		c.claim(t, nodes[i], 1) // makes the machine's first slots
-	}
-	before := reach(nil, cell)
-	a.claim(t, nodes[0], 2)
-	byA := before.changed()
-	before = reach(nil, cell)
-	b.claim(t, nodes[1], 3)
-	byB := before.changed()
+// work is a call of a scheduler's on machines that no other scheduler uses. It can be done
+// any number of times.
+type work func(tb testing.TB, c *caller, nodes []int)
 
-	require.Empty(t, shared(byA, byB))
-	require.Empty(t, shared(byA, b.owned().lines))
-	require.Empty(t, shared(byB, a.owned().lines))
-	for _, by := range []map[uintptr][]string{byA, byB} {
-		require.LessOrEqual(t, len(by), 4)
-		for _, of := range by {
-			require.Subset(t, []string{
-				reflect.TypeFor[[]word]().String(), reflect.TypeFor[[]slots]().String(),
-				reflect.TypeFor[[firstWords]atomics.Uint64]().String(), reflect.TypeFor[tally]().String(),
-			}, of)
+// commit claims on each of the machines, and returns what was granted.
+func (c *caller) commit(tb testing.TB, gang bool, nodes []int) (held []AllocationID) {
+	tb.Helper()
+	c.tx.Reset()
+	c.tx.Gang = gang
+	for _, node := range nodes {
+		c.tx.Claim(Claim{Machine: c.s.snap.known(node).spec.id, Need: resources.Vector{1, 1}})
+	}
+	granted, err := c.s.Commit(&c.tx)
+	require.NoError(tb, err)
+	require.Equal(tb, len(nodes), granted)
+	for i := range nodes {
+		a, _ := c.tx.Allocation(i)
+		held = append(held, a)
+	}
+	return held
+}
+
+func (c *caller) release(tb testing.TB, gang bool, held []AllocationID) {
+	tb.Helper()
+	c.tx.Reset()
+	c.tx.Gang = gang
+	for _, a := range held {
+		c.tx.Release(a)
+	}
+	_, err := c.s.Commit(&c.tx)
+	require.NoError(tb, err)
+}
+
+var works = map[string]work{
+	"claim": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.commit(tb, false, nodes[:1])
+	},
+	"claim and release": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.release(tb, false, c.commit(tb, false, nodes[:1]))
+	},
+	"claim, and a release without a transaction": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		require.NoError(tb, c.s.Release(c.commit(tb, false, nodes[:1])[0]))
+	},
+	"claims": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.release(tb, false, c.commit(tb, false, nodes))
+	},
+	"gang": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.commit(tb, true, nodes)
+	},
+	"gang and its release": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.release(tb, true, c.commit(tb, true, nodes))
+	},
+	"search, claim and refresh": func(tb testing.TB, c *caller, nodes []int) {
+		tb.Helper()
+		c.s.snap.Refresh(time.Time{})
+		among := func(yield func(locality.Node) bool) { yield(locality.Node(nodes[0])) }
+		_, found := c.s.snap.Find(Query{Need: resources.Vector{1, 1}, Among: among}, NextFit())
+		require.True(tb, found)
+		c.commit(tb, false, nodes[:1])
+		c.s.snap.Refresh(time.Time{})
+	},
+}
+
+// versionLines returns the cache lines of the versions in the words of machines.
+func (c *caller) versionLines(nodes []int) map[uintptr][]string {
+	lines := map[uintptr][]string{}
+	for _, node := range nodes {
+		raw := c.s.cell.words.at(uint32(node)).KeepFor(c.s.maker.Number())
+		first, size := uintptr(unsafe.Pointer(raw)), unsafe.Sizeof(*raw)
+		for line := first / cacheLine; line <= (first+size-1)/cacheLine; line++ {
+			lines[line] = []string{"version in a word"}
 		}
 	}
+	return lines
+}
+
+// Uncontended work of a scheduler writes the word, the slots and the slot of each of its
+// machines, and the scheduler's tally; besides, versions of its own. No other scheduler
+// that works elsewhere writes one of these cache lines. It writes nothing that another
+// scheduler owns.
+func TestCommit_WritesNoCacheLineOfAnother(t *testing.T) {
+	for name, work := range works {
+		t.Run(name, func(t *testing.T) {
+			const machines = 100
+			cell, all := callers(t, machines, 2)
+			a, b := &all[0], &all[1]
+			nodes := [2][]int{{10, 11, 12}, {60, 61, 62}}
+			for range 2 {
+				for i, c := range []*caller{a, b} {
+					work(t, c, nodes[i]) // makes the machines' first slots
+				}
+			}
+			// What the other one has made is kept from here on.
+			a.s.snap.Refresh(time.Time{})
+			before, others := reach(nil, cell), b.versionLines(nodes[1])
+			work(t, a, nodes[0])
+			byA := before.changed()
+			require.Empty(t, shared(byA, others))
+			b.s.snap.Refresh(time.Time{})
+			before, others = reach(nil, cell), a.versionLines(nodes[0])
+			work(t, b, nodes[1])
+			byB := before.changed()
+			require.Empty(t, shared(byB, others))
+
+			require.Empty(t, shared(byA, byB))
+			require.Empty(t, shared(byA, b.owned().lines))
+			require.Empty(t, shared(byB, a.owned().lines))
+			versions := []string{reflect.TypeFor[object]().String(), reflect.TypeFor[live]().String(), reflect.TypeFor[rest]().String()}
+			for _, by := range []map[uintptr][]string{byA, byB} {
+				for line, of := range by {
+					if slices.ContainsFunc(of, func(t string) bool { return slices.Contains(versions, t) }) {
+						delete(by, line)
+					}
+				}
+				require.LessOrEqual(t, len(by), 3*len(nodes[0])+1)
+				for _, of := range by {
+					require.Subset(t, []string{
+						reflect.TypeFor[[]word]().String(), reflect.TypeFor[[]slots]().String(),
+						reflect.TypeFor[[firstWords]atomics.Uint64]().String(), reflect.TypeFor[tally]().String(),
+					}, of)
+				}
+			}
+		})
+	}
+}
+
+// A refresh writes nothing of a cell in which no other scheduler has changed a machine, and
+// else one cache line for each machine that has changed, of its version.
+func TestRefresh_WritesOneLineOfEachChangedMachine(t *testing.T) {
+	cell, all := callers(t, 100, 2)
+	a, b := &all[0], &all[1]
+	a.s.snap.Refresh(time.Time{})
+	before := reach(nil, cell)
+	require.Zero(t, a.s.snap.Refresh(time.Time{}))
+	require.Empty(t, before.changed())
+
+	b.commit(t, true, []int{60, 61, 70})
+	lines := b.versionLines([]int{60, 61, 70})
+	before = reach(nil, cell)
+	require.Equal(t, 3, a.s.snap.Refresh(time.Time{}))
+	byA := before.changed()
+	require.Len(t, byA, 3)
+	require.Len(t, shared(byA, lines), 1, "all of them are of versions")
+	require.Empty(t, shared(byA, b.owned().lines))
 }

@@ -144,8 +144,8 @@ type version struct {
 	// reservations. Both have their room as a part of free. Most versions have none.
 	rare *rare
 
-	prev atomics.Pointer[version] // see op
-	past atomics.Pointer[past]    // see epoch
+	prev word                  // see op
+	past atomics.Pointer[past] // see epoch
 
 	// An object has whole cache lines: its scheduler writes it anew while others read
 	// theirs. So version has a multiple of 64 bytes less 8.
@@ -253,7 +253,7 @@ func (h *half) fits(room *half) bool {
 type object = reclaim.Object[version]
 
 // succeed returns an object with a version that follows old in the given epoch and
-// differs from it in nothing else yet.
+// differs from it in nothing else yet. The object is never used again.
 func (c *Cell) succeed(old *version, epoch uint16) *object {
 	next := objectFor(old)
 	next.V.follow(old)
@@ -286,12 +286,13 @@ func (s *Scheduler) objectFor(old *version) *object {
 }
 
 // follow makes v a version as succeed has it, but for the epoch. V may have been
-// another version before, of no gang.
+// another version before.
 func (v *version) follow(old *version) {
 	v.claims, v.cond, v.keeps = old.claims, old.cond, old.keeps
 	v.spec, v.room, v.seq = old.spec, old.room, old.seq+1
 	v.live.follow(&old.live)
 	v.rare = old.rare
+	v.op = nil // prev is nil: that of a gang is dropped before its versions are used again
 }
 
 // date gives next, which follows old, an epoch.
@@ -318,10 +319,10 @@ func (v *version) value() (_ *version, settled bool) {
 	case granted:
 		return v, true
 	case failed:
-		return v.prev.Load(), true
+		return &v.prev.Keep().V, true // it is never dropped
 	}
-	if prev := v.prev.Load(); prev != nil {
-		return prev, false
+	if prev := v.prev.Keep(); prev != nil {
+		return &prev.V, false
 	}
 	return v, true // prev is only dropped after the gang was granted
 }
@@ -342,16 +343,13 @@ func settle(w *word) (raw *object, val *version) { return settleFor(w, 0) }
 
 // settleFor is settle for a commit of the scheduler with that maker: it does not keep
 // the scheduler's own versions. That is safe for a gang, too, although its helpers have
-// val in their hands. Only a swap that retires what it took out has it used again,
-// which gangs do not: val has left its word for good, or the gang has failed. Then a
-// helper that is delayed compares val, and does no more with it: it has kept what it
-// swaps.
+// val in their hands: see gang.
 func settleFor(w *word, maker uint32) (raw *object, val *version) {
 	for {
 		raw = w.KeepFor(maker)
 		val, settled := raw.V.value()
 		if settled {
-			if val.op != nil && val.prev.Load() != nil {
+			if val.op != nil && !val.prev.Peek().Is(nil) {
 				val.prev.Store(nil) // granted; its owner may be stalled
 			}
 			return raw, val

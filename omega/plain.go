@@ -73,7 +73,7 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 	for !it.dead {
 		raw, old := settleFor(w, s.maker.Number())
 		if !old.live.has(slot) {
-			tx.saw(node, raw, old, old)
+			tx.saw(node, raw, old, old, nil)
 			c.acknowledge(it.id) // preempted, lost or exchanged
 			break
 		}
@@ -95,12 +95,8 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 	return true
 }
 
-// swap swaps a word for a transaction of one item. No other swap lets versions be used
-// again: the commit of one item has raw in no other hands. It linearizes where the word
-// is swapped. Next goes back to its maker if that fails.
-//
-// Raw is retired once show has shown next. Until then sights and the snapshot lead to
-// it. In the epoch of a cut a version may lead to it for longer: see keepPast.
+// swap swaps a word for a transaction of one item. It linearizes where the word is
+// swapped. Next goes back to its maker if that fails.
 func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *version, next *object) bool {
 	s.cell.opening(node)
 	swapped := w.CompareAndSwap(raw, next)
@@ -109,9 +105,6 @@ func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *versio
 		s.maker.Return(next)
 		return false
 	}
-	tx.saw(node, next, old, &next.V)
-	if next.V.epoch&1 == 0 {
-		tx.replaced = raw
-	}
+	tx.saw(node, next, old, &next.V, used(raw, old, &next.V))
 	return true
 }

@@ -55,7 +55,7 @@ func halt(t *testing.T) *halted {
 		moved, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, old, cell.table(g.node), &next.V)
 		require.True(t, moved)
 		require.False(t, refused)
-		h.steps, h.raws = append(h.steps, step{word: w, expect: old, next: next}), append(h.raws, raw)
+		h.steps, h.raws = append(h.steps, step{word: w, expect: raw, next: next}), append(h.raws, raw)
 	}
 	return h
 }
@@ -118,7 +118,7 @@ func TestReplace_DecidesAGangInProgress(t *testing.T) {
 		}
 		op.steps.Store(&h.steps)
 		for i := range h.steps[:inPlace] {
-			require.True(t, op.install(&h.steps[i]))
+			require.True(t, op.install(&h.steps[i], 0))
 		}
 		_, err := h.cell.Replace("s")
 		require.NoError(t, err)

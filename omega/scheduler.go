@@ -42,7 +42,7 @@ type Scheduler struct {
 
 	doubt *Operation // the commit that has no outcome yet; nil for a cell without a journal
 
-	_ [104]byte // to whole pairs of cache lines, of which no other object has a part
+	_ [88]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is the key of a tally.

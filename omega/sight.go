@@ -6,14 +6,26 @@ type sight struct {
 	node     uint32
 	raw      *object
 	old, val *version
+	out      *object // that the scheduler's own swap took out of the word, to be used again; nil for none
 }
 
 // saw keeps a sight for show.
-func (t *Txn) saw(node uint32, raw *object, old, val *version) {
+func (t *Txn) saw(node uint32, raw *object, old, val *version, out *object) {
 	if t.sights == nil {
 		t.sights = t.fewSights[:0]
 	}
-	t.sights = append(t.sights, sight{node: node, raw: raw, old: old, val: val})
+	t.sights = append(t.sights, sight{node, raw, old, val, out})
+}
+
+// used returns raw if it may be used again, once next has taken its place by a swap of the
+// scheduler's own, or by a gang of it that was granted. In the epoch of a cut a version may
+// lead to it for longer: see keepPast. Where raw is a version of a failed gang, and old
+// another, helpers may still be about to put raw in place, and readers look for old there.
+func used(raw *object, old, next *version) *object {
+	if next.epoch&1 == 1 || &raw.V != old {
+		return nil
+	}
+	return raw
 }
 
 // note puts into tx what apply needs of the scheduler's snapshot.
@@ -43,19 +55,17 @@ func (s *Scheduler) note(tx *Txn) {
 
 // show copies into the scheduler's snapshot what apply saw.
 func (s *Scheduler) show(tx *Txn) {
-	if snap := s.snap; snap != nil {
-		for i := range tx.sights {
-			if at := &tx.sights[i]; !snap.adopt(at, tx.gives) {
-				snap.see(at.node, at.raw, at.old, at.val)
-			}
+	for i := range tx.sights {
+		at := &tx.sights[i]
+		if s.snap != nil && !s.snap.adopt(at, tx.gives) {
+			s.snap.see(at.node, at.raw, at.old, at.val)
+		}
+		if at.out != nil {
+			s.maker.Retire(at.out)
 		}
 	}
 	clear(tx.sights) // versions are not kept alive
 	tx.sights = tx.sights[:0]
-	if tx.replaced != nil {
-		s.maker.Retire(tx.replaced)
-		tx.replaced = nil
-	}
 }
 
 // adopt is see for a machine that was known as it was, as most are. Gives says that the

@@ -215,13 +215,13 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 		next := cell.succeed(old, 0)
 		next.V.room[0] -= 3
 		next.V.op = g
-		next.V.prev.Store(old)
-		steps = append(steps, step{word: w, expect: old, next: next})
+		next.V.prev.Store(w.Keep())
+		steps = append(steps, step{word: w, expect: w.Keep(), next: next})
 		cell.opening(node)
 	}
 	g.steps.Store(&steps)
 	for i := range steps {
-		require.True(t, g.install(&steps[i]))
+		require.True(t, g.install(&steps[i], 0))
 		require.Equal(t, i+1, snap.Refresh(time.Time{}), "what is undecided is looked at every time")
 		sees(t, snap)
 	}

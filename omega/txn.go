@@ -89,7 +89,6 @@ type Txn struct {
 	gone     []record  // of what claims exchange and preempt
 	remnants []remnant // of divisible victims
 	like     likeness
-	replaced *object        // that a lone swap took out of a word, and nothing but sights leads to
 	cell     *Cell          // where it was committed, nil before
 	state    atomics.Uint32 // see open
 	opened   uint32         // the state at which it is open

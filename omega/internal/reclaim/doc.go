@@ -2,14 +2,14 @@
 // it anew instead of leaving it to the garbage collector.
 //
 // A [Word] is swapped from one [Object] to the next. A [Maker] reuses an object of its
-// own that its own swap took out of a word, unless the object is kept. [Word.Keep] is
-// the only way of all others to an object: it keeps the object for good and then looks
+// own that has left its word by the maker's doing, unless the object is kept. [Word.Keep]
+// is the only way of all others to an object: it keeps the object for good and then looks
 // whether the word still holds it.
 //
 // Invariant: an object that any goroutine but its maker's may read is kept, and a kept
 // object that was in a word after it was kept is never written again.
 //
-//  1. Keep sets kept, then loads the word. Retire is called after the maker's swap of
+//  1. Keep sets kept, then loads the word. Retire is called after the object has left
 //     the word, then loads kept. Go's atomics are sequentially consistent, so if Retire
 //     reads that the object is not kept, Keep loads the word after the swap, and finds
 //     another object there.
@@ -24,6 +24,6 @@
 //     that compares, or is its maker's and in the word. So no address comes back: there
 //     is no ABA.
 //
-// Memory is bounded however long a goroutine stalls: a maker has one spare object, and
+// Memory is bounded however long a goroutine stalls: a maker has [Spares] spare objects at most, and
 // all others that have left their words belong to the collector.
 package reclaim

@@ -66,13 +66,17 @@ func (w *Word[V]) KeepFor(maker uint32) *Object[V] {
 // CompareAndSwap swaps the word. The caller has kept the old object, or made it.
 func (w *Word[V]) CompareAndSwap(from, to *Object[V]) bool { return w.cur.CompareAndSwap(from, to) }
 
-// Store puts an object into a word that no other goroutine knows yet.
+// Store puts an object into a word that no other goroutine knows yet, or drops the object
+// of a word that no goroutine swaps.
 func (w *Word[V]) Store(obj *Object[V]) { w.cur.Store(obj) }
+
+// Spares is how many spare objects a maker has at most.
+const Spares = 1 << 10
 
 // Maker makes objects and uses them again. It belongs to one goroutine at a time.
 type Maker[V any] struct {
 	number uint32
-	spare  *Object[V] // in no word, and in no other goroutine's hands
+	spare  []*Object[V] // in no word, and in no other goroutine's hands
 }
 
 // NewMaker returns a maker with a number that no other has, from 1. There are numbers of
@@ -90,8 +94,12 @@ func (m *Maker[V]) Number() uint32 { return m.number }
 // Spare returns an object to be put into a word by a swap of its own, or nil if the maker
 // has none. What V has in it is what an earlier use has left.
 func (m *Maker[V]) Spare() *Object[V] {
-	obj := m.spare
-	m.spare = nil
+	last := len(m.spare) - 1
+	if last < 0 {
+		return nil
+	}
+	obj := m.spare[last] // the one that has most likely stayed in a cache
+	m.spare = m.spare[:last]
 	return obj
 }
 
@@ -99,13 +107,18 @@ func (m *Maker[V]) Spare() *Object[V] {
 func (m *Maker[V]) Own(obj *Object[V]) { obj.maker = m.number }
 
 // Return gives back an object of the maker's that no word has had since it was new or spare.
-func (m *Maker[V]) Return(obj *Object[V]) { m.spare = obj }
+func (m *Maker[V]) Return(obj *Object[V]) {
+	if len(m.spare) < Spares {
+		m.spare = append(m.spare, obj)
+	}
+}
 
-// Retire is to be called for an object that a swap of the maker's took out of a word,
-// once the maker itself has no pointer to it any more. Others may call it for nothing:
-// it uses none again but what the maker made and no other goroutine has kept.
+// Retire is to be called for an object that the maker, or a helper of it, took out of
+// every word that led to it, once the maker itself has no pointer to it any more. Others
+// may call it for nothing: it uses none again but what the maker made and no other
+// goroutine has kept.
 func (m *Maker[V]) Retire(obj *Object[V]) {
 	if obj.maker == m.number && m.number != 0 && !obj.kept.Load() {
-		m.spare = obj
+		m.Return(obj)
 	}
 }
