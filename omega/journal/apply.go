@@ -205,24 +205,35 @@ func (c *Cell) applyDone(at Entry, own []sending) {
 	for i := range own {
 		switch {
 		case own[i].saves:
-			c.checkpoint(own[i].done)
+			c.checkpoint(own[i].done, false)
 		case own[i].op == nil:
 			own[i].done <- nil
 		}
 	}
-	if c.unsaved >= c.cfg.Checkpoint && c.saving.TryLock() {
-		c.saving.Unlock()
-		c.checkpoint(make(chan error, 1))
+	if c.unsaved >= c.cfg.Checkpoint {
+		select {
+		case c.saving <- struct{}{}:
+			c.checkpoint(make(chan error, 1), true)
+		default: // the next entry asks again
+		}
 	}
 }
 
-// checkpoint writes a checkpoint of the present state, beside the entries that follow.
-func (c *Cell) checkpoint(done chan<- error) {
+// checkpoint writes a checkpoint of the present state, beside the entries that follow. One is
+// written at a time: its goroutine has the token, or waits for it.
+func (c *Cell) checkpoint(done chan<- error, token bool) {
 	c.unsaved = 0
 	at, header, cut := c.state.at, c.state.header(), c.state.cell.Cut()
 	c.running.Go(func() {
-		c.saving.Lock()
-		defer c.saving.Unlock()
+		if !token {
+			select {
+			case c.saving <- struct{}{}:
+			case <-c.life.Done():
+				done <- context.Cause(c.life)
+				return
+			}
+		}
+		defer func() { <-c.saving }()
 		done <- c.store.Replace(c.life, at, func(w io.Writer) error {
 			if _, err := w.Write(header); err != nil {
 				return err

@@ -50,7 +50,7 @@ type Cell struct {
 
 	unsaved int64 // bytes of entries since the last checkpoint
 
-	saving sync.Mutex // held while a checkpoint is written
+	saving chan struct{} // of capacity 1: has a token while a checkpoint is written
 
 	mu      sync.Mutex // guards what follows
 	queue   []sending
@@ -100,7 +100,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 // open is Open with the defaults of cfg.
 func open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	c := &Cell{
-		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1),
+		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1), saving: make(chan struct{}, 1),
 		state: state{sessions: make(map[Position]uint64)},
 	}
 	if err := c.load(ctx); err != nil {
