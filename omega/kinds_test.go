@@ -99,3 +99,31 @@ func TestMachine_ComesToHaveMoreKinds(t *testing.T) {
 	s.Snapshot().Refresh(time.Time{})
 	expect(few)
 }
+
+// A refused exchange leaves the slots of a machine as they are, also those behind the first
+// ones, where the same commit grants another claim on the machine.
+func TestExchange_RefusedLeavesManySlotsAsTheyAre(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{1000, 1})
+	s := register(t, cell, "s")
+	var tx omega.Txn
+	for range 250 {
+		tx.Claim(claim(ids[0], 1))
+	}
+	_, err := s.Commit(&tx)
+	require.NoError(t, err)
+	last, ok := tx.Allocation(249)
+	require.True(t, ok)
+
+	tx.Reset()
+	one := tx.Claim(claim(ids[0], 1))
+	all := tx.Exchange([]omega.AllocationID{last}, claim(ids[0], 2000))
+	granted, err := s.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+	require.NoError(t, tx.Err(one))
+	require.ErrorIs(t, tx.Err(all), omega.ErrConflict)
+	require.NoError(t, cell.Check())
+	require.Len(t, cell.AllocationsOn(ids[0]), 251)
+	require.NoError(t, s.Release(last))
+	require.NoError(t, cell.Check())
+}
