@@ -10,8 +10,8 @@ import (
 // packages are the names that stand in front of the texts of this module's
 // errors. A test compares them with the folders.
 var packages = [...]string{
-	"delay", "drf", "elastic", "federation", "file", "flow", "journal", "late", "live", "locality", "loop", "offers", "omega", "pool",
-	"poolhttp", "pools", "quincy", "resources", "score",
+	"delay", "drf", "elastic", "federation", "file", "flow", "journal", "journaltest", "late", "live",
+	"locality", "loop", "offers", "omega", "pool", "poolhttp", "pools", "quincy", "resources", "score",
 }
 
 // New returns an error of package pkg that wraps cause and the kinds. Its text is
