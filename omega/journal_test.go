@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,11 +128,11 @@ func TestOperation_HasTheBytesThatJournalsKeep(t *testing.T) {
 	require.ErrorIs(t, err, omega.ErrName)
 	_, err = cell.Remove(m)
 	require.NoError(t, err)
-	got := ""
+	var got strings.Builder
 	for _, op := range log.ops {
-		got += hex.EncodeToString(op) + "\n"
+		got.WriteString(hex.EncodeToString(op) + "\n")
 	}
-	require.Equal(t, journalGolden, got)
+	require.Equal(t, journalGolden, got.String())
 }
 
 // Bytes that no Operation has are refused and change nothing.
