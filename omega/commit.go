@@ -32,9 +32,9 @@ import (
 // items) where [Limits] bound the amount that the scheduler may hold. Heap objects:
 //
 //   - one for each machine, its new version, unless the scheduler has a spare one. Spare
-//     are the last 1,024 versions of its own that its commits have replaced, but for those
-//     that another goroutine has read;
-//   - three for a gang;
+//     are versions of its own that its commits have replaced, but for those that another
+//     goroutine has read. A scheduler has 1,024 spare versions at most;
+//   - three for each attempt of a gang;
 //   - one for a claim that waits for victims to leave;
 //   - one for a claim for which its slot has no room: one of three kinds or more with
 //     2^42 or more of one of them. The other such claims have more kinds than the cell's
@@ -232,7 +232,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		}
 		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
 			// A group that changes nothing linearizes where settleFor loaded the word.
-			s.maker.Return(next)
+			s.giveBack(next)
 			tx.saw(g.node, raw, old, old, nil)
 			return
 		}
@@ -243,7 +243,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			tx.saw(g.node, next, old, &next.V, used(raw, old, &next.V))
 			return
 		}
-		s.maker.Return(next)
+		s.giveBack(next)
 		// Lost the race, not necessarily the room: look again before calling
 		// it a conflict.
 	}
@@ -274,7 +274,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			moved, no := s.build(tx, g, both, old, at, &next.V)
 			refused = refused || no
 			if !moved {
-				s.maker.Return(next)
+				s.giveBack(next)
 				tx.saw(g.node, raw, old, old, nil)
 			} else {
 				if steps == nil {
@@ -323,7 +323,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 // unused gives the versions of a gang back that was not tried.
 func (s *Scheduler) unused(steps []step) {
 	for i := range steps {
-		s.maker.Return(steps[i].next)
+		s.giveBack(steps[i].next)
 	}
 }
 

@@ -285,6 +285,15 @@ func (s *Scheduler) objectFor(old *version) *object {
 	return next
 }
 
+// giveBack gives a spare object back that was in no word since. Its past, if it has one,
+// is of a cut that ends without it.
+func (s *Scheduler) giveBack(next *object) {
+	if next.V.past.Load() != nil {
+		next.V.past.Store(nil)
+	}
+	s.maker.Return(next)
+}
+
 // follow makes v a version as succeed has it, but for the epoch. V may have been
 // another version before.
 func (v *version) follow(old *version) {

@@ -41,7 +41,7 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 		}
 		next.V.follow(old)
 		if s.superseded() || old.rare != nil || s.admit(tx, it, old, &next.V, at) != done {
-			s.maker.Return(next)
+			s.giveBack(next)
 			it.tally.sub(&it.claim.Need)
 			if it.own {
 				at.empty(it.id.slot(), it.last)
@@ -102,7 +102,7 @@ func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *versio
 	swapped := w.CompareAndSwap(raw, next)
 	s.cell.closed(node)
 	if !swapped {
-		s.maker.Return(next)
+		s.giveBack(next)
 		return false
 	}
 	tx.saw(node, next, old, &next.V, used(raw, old, &next.V))

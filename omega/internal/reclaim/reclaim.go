@@ -99,6 +99,7 @@ func (m *Maker[V]) Spare() *Object[V] {
 		return nil
 	}
 	obj := m.spare[last] // the one that has most likely stayed in a cache
+	m.spare[last] = nil  // else it would keep the object alive once that has left its word
 	m.spare = m.spare[:last]
 	return obj
 }
@@ -106,7 +107,8 @@ func (m *Maker[V]) Spare() *Object[V] {
 // Own makes a new object one of the maker's. No word has had it.
 func (m *Maker[V]) Own(obj *Object[V]) { obj.maker = m.number }
 
-// Return gives back an object of the maker's that no word has had since it was new or spare.
+// Return gives back an object of the maker's that no word has had since it was new or
+// spare. A maker that has [Spares] objects leaves it to the collector.
 func (m *Maker[V]) Return(obj *Object[V]) {
 	if len(m.spare) < Spares {
 		m.spare = append(m.spare, obj)

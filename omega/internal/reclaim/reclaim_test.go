@@ -2,8 +2,10 @@ package reclaim_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,6 +99,27 @@ func TestMaker_UsesWhatNoWordHad(t *testing.T) {
 	m.Return(obj)
 	require.Same(t, obj, m.Spare())
 	require.Nil(t, m.Spare())
+}
+
+// Objects beyond the bound, and objects that were given out and dropped, belong to the
+// collector, whatever the maker had before.
+func TestMaker_KeepsABoundedNumberAlive(t *testing.T) {
+	m := reclaim.NewMaker[pair](1)
+	for range reclaim.Spares + 1 {
+		obj := &object{}
+		m.Own(obj)
+		m.Return(obj)
+	}
+	var given []weak.Pointer[object]
+	for obj := m.Spare(); obj != nil; obj = m.Spare() {
+		given = append(given, weak.Make(obj))
+	}
+	require.Len(t, given, reclaim.Spares)
+	runtime.GC()
+	for i, obj := range given {
+		require.Nil(t, obj.Value(), "object %d", i)
+	}
+	runtime.KeepAlive(&m)
 }
 
 // Numbers of makers come from a counter that may pass the largest one that an object has
