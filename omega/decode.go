@@ -48,6 +48,15 @@ func (d *decoder) below(limit uint64, part string) uint64 {
 }
 
 // count reads the number of parts of one byte or more that follow.
+// int reads a number of this platform's int.
+func (d *decoder) int(part string) int {
+	x := d.varint()
+	if int64(int(x)) != x {
+		d.fail(part)
+	}
+	return int(x)
+}
+
 func (d *decoder) count(part string) int { return int(d.below(uint64(len(d.b))+1, part)) }
 
 func (d *decoder) byte() byte {
@@ -166,7 +175,7 @@ func (d *decoder) limits() (l Limits) {
 		held := d.vector()
 		l.Held = &held
 	}
-	l.Jobs, l.Gang = int(d.varint()), int(d.varint())
+	l.Jobs, l.Gang = d.int("number of jobs"), d.int("width of a gang")
 	l.Lowest, l.Highest = d.precedence(), d.precedence()
 	l.Divisible = d.bool()
 	if m := d.mask(); m != nil {
@@ -251,8 +260,12 @@ func (d *decoder) txn(tx *Txn) {
 	}
 	var before Claim
 	for range d.count("number of items") {
-		_, it := tx.add()
-		if d.item(it, &before, tx.Detect); d.bad != "" {
+		i, it := tx.add()
+		d.item(it, &before, tx.Detect)
+		if it.kind == followerItem && (i == 0 || tx.items[i-1].kind > followerItem || len(it.from) > 0) {
+			d.fail("first claim of an exchange")
+		}
+		if d.bad != "" {
 			return
 		}
 	}

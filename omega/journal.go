@@ -99,8 +99,8 @@ func (op *Operation) wait(ctx context.Context) error {
 // journal. It returns nil once the journal keeps tx and the cell has it.
 //
 // If ctx ends before, or the journal cannot tell, the error wraps [ErrOutcome]: tx is in
-// doubt, and may be applied later. CommitContext with the same tx then waits for its
-// outcome again. Until it has one, a commit of any other transaction fails with
+// doubt, and may be applied later. Slices that its claims name must not change until then.
+// CommitContext with the same tx then waits for its outcome again. Until it has one, a commit of any other transaction fails with
 // ErrOutcome, and tx.Reset does nothing.
 func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, err error) {
 	switch {

@@ -155,6 +155,33 @@ func TestApply_RefusesBytesThatAreNoOperation(t *testing.T) {
 	require.ErrorIs(t, err, omega.ErrDamaged)
 }
 
+// A claim that belongs to an exchange comes behind the first claim of that.
+func TestApply_RefusesAnExchangeWithoutItsFirstClaim(t *testing.T) {
+	cell, log, first := newTaped(t, omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{9}}}})
+	s, err := cell.Take(t.Context(), "s", omega.Limits{})
+	require.NoError(t, err)
+	m, _ := cell.Machine("m")
+	var tx omega.Txn
+	tx.Exchange(nil, claim(m, 1), claim(m, 2))
+	commit(t, s, &tx)
+	op := log.ops[len(log.ops)-1]
+	refused := 0
+	for i := range op {
+		for kind := range byte(4) {
+			bad := bytes.Clone(op)
+			bad[i] = bad[i]&0x3f | kind<<6 // the kind of an item, if this is one
+			one := copyOf(t, first)
+			log.play(t, one, 0, len(log.ops)-1)
+			if _, err := one.Apply(bad); err != nil {
+				require.ErrorIs(t, err, omega.ErrDamaged)
+				refused++
+			}
+			require.NoError(t, one.Check())
+		}
+	}
+	require.Positive(t, refused)
+}
+
 func FuzzApply(f *testing.F) {
 	cell, log, first := newTaped(f, omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{9}}}})
 	s, err := cell.Take(f.Context(), "s", omega.Limits{})

@@ -21,7 +21,7 @@ const (
 //	semantics, kind           1 byte each
 //	session, number, applied  uvarints
 //	log, state                4 bytes each, little-endian
-//	body                      operations, each behind its length; a nonce of 8 bytes and a saved cell
+//	body                      operations, each behind its length; a nonce of 16 bytes and a saved cell
 //	checksum                  4 bytes, CRC-32C of all before
 //
 // applied is the last position that the writer has applied. log is the checksum of the

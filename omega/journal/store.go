@@ -40,13 +40,14 @@ type Store interface {
 var (
 	// ErrFailed reports that a store or a journal takes no more changes: open it again.
 	ErrFailed = errors.New("journal: failed, open it again")
-	// ErrClosed reports a change of a cell that was closed. The change was not made.
+	// ErrClosed reports a change of a cell that was closed. The change was not made, unless
+	// the error wraps [omega.ErrOutcome] besides: then it is not known.
 	ErrClosed = errors.New("journal: closed")
 	// ErrTrimmed reports that entries behind the asked position were dropped.
 	ErrTrimmed = errors.New("journal: entries were trimmed")
 	// ErrDamaged reports bytes that no journal has written, or not in this place.
 	ErrDamaged = errors.New("journal: damaged")
-	// ErrVersion reports an entry or a checkpoint of a later version of this package.
+	// ErrVersion reports an entry or a checkpoint of another version of this package.
 	ErrVersion = errors.New("journal: unknown version")
 	// ErrForked reports that the store has another history than the writer of an entry saw.
 	ErrForked = errors.New("journal: store has another history")

@@ -3,13 +3,13 @@
 //
 // A [Word] is swapped from one [Object] to the next. A [Maker] reuses an object of its
 // own that has left its word by the maker's doing, unless the object is kept. [Word.Keep]
-// is the way of all others from a word to an object: it keeps the object for good and then
-// looks whether the word still holds it. A user of the package that passes an object on by
-// another way does not retire it.
+// is the way of all others from a word to an object. It keeps the object for good and then
+// looks whether the word still holds it. A caller that passes an object on by another way
+// does not retire it.
 //
-// Invariant: an object that any goroutine but its maker's may read is kept or is never
-// retired, and a kept object that was in a word after it was kept is never written again.
-// An object may be in several words; it is retired once it has left all of them.
+// Invariant, in two parts. An object that any goroutine but its maker's may read is kept,
+// or is never retired. A kept object that was in a word after it was kept is never written
+// again. An object may be in several words: it is retired once it has left all of them.
 //
 //  1. Keep sets kept, then loads the word. Retire is called after the object has left
 //     the word, then loads kept. Go's atomics are sequentially consistent, so if Retire

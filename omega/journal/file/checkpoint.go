@@ -13,6 +13,9 @@ import (
 func (s *Store) Checkpoint(context.Context) (journal.Position, io.ReadCloser, error) {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
+	if err := s.refused(); err != nil {
+		return 0, nil, err
+	}
 	if !s.saved {
 		return 0, nil, nil
 	}
@@ -38,6 +41,9 @@ type reader struct {
 func (s *Store) Replace(ctx context.Context, at journal.Position, save func(io.Writer) error) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
+	if err := s.refused(); err != nil {
+		return err // another process may have the folder by now
+	}
 	if s.saved && at <= s.checkpoint {
 		return nil
 	}

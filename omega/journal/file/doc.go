@@ -1,8 +1,8 @@
 // Package file keeps a journal in the files of a folder, for one process at a time.
 //
 //	lock                    locked while a process has the folder open
-//	journal-00000000000001  entries from that position on, each in a frame with a checksum
-//	checkpoint-00000000042  the last checkpoint
+//	journal-00000000000000000001    entries from that position on, each in a frame with a checksum
+//	checkpoint-00000000000000000042 the last checkpoint
 //
 // An append writes one frame and syncs it (fdatasync; F_FULLFSYNC on macOS). A frame
 // that was not synced when the machine failed is dropped. A damaged frame with another

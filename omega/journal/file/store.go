@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -90,16 +91,29 @@ func open(d disk) (*Store, error) {
 			s.segments = append(s.segments, segment{file: f, first: first})
 		}
 	}
-	slices.SortFunc(s.segments, func(a, b segment) int { return int(int64(a.first) - int64(b.first)) })
+	slices.SortFunc(s.segments, func(a, b segment) int { return cmp.Compare(a.first, b.first) })
 	if err := s.recover(); err != nil {
 		return nil, errors.Join(err, s.closeSegments())
 	}
 	return s, nil
 }
 
-// recover finds the ends of the segments, and drops a tail that was not synced.
+// recover finds the ends of the segments, and drops a tail that was not synced. It makes
+// durable what it found: a process that was killed may have written what it did not sync,
+// and a failed sync may have left pages that no later sync writes.
 func (s *Store) recover() error {
 	s.next = s.checkpoint + 1
+	// A trim may have removed some of the segments below the checkpoint, in any order.
+	for len(s.segments) > 1 && s.segments[1].first <= s.next {
+		g := s.segments[0]
+		s.segments = s.segments[1:]
+		if err := errors.Join(g.file.Close(), s.disk.remove(segmentName(g.first))); err != nil {
+			return err
+		}
+	}
+	if s.saved && len(s.segments) == 0 {
+		return fmt.Errorf("%w: checkpoint at position %d without a segment, want one at least", journal.ErrDamaged, s.checkpoint)
+	}
 	for i := range s.segments {
 		g := &s.segments[i]
 		last := i == len(s.segments)-1
@@ -114,27 +128,16 @@ func (s *Store) recover() error {
 		if _, err := g.file.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		at, next := scan(data, g.first)
-		if at < len(data) {
-			if !last || follows(data[at:], next) {
-				return fmt.Errorf("%w: %s: byte %d, position %d: want a frame", journal.ErrDamaged, segmentName(g.first), at, next)
-			}
-			if at == 0 {
-				if err := writeHeader(g.file, g.first); err != nil {
-					return err
-				}
-				at = headerSize
-			}
-			if err := errors.Join(g.file.Truncate(int64(at)), g.file.Sync()); err != nil {
-				return err
-			}
-		} else if at == 0 {
-			if err := writeHeader(g.file, g.first); err != nil {
-				return err
-			}
-			at = headerSize
+		kept, next := scan(data, g.first)
+		if kept < len(data) && (!last || follows(data[kept:], next)) {
+			return fmt.Errorf("%w: %s: byte %d, position %d: want a frame", journal.ErrDamaged, segmentName(g.first), kept, next)
 		}
-		g.end, s.next = int64(at), next
+		if last {
+			if err := rewrite(g, data[:kept]); err != nil {
+				return err
+			}
+		}
+		g.end, s.next = max(int64(kept), headerSize), next
 	}
 	if s.next <= s.checkpoint {
 		return fmt.Errorf("%w: entries end at position %d, the checkpoint is at %d", journal.ErrDamaged, s.next-1, s.checkpoint)
@@ -142,7 +145,19 @@ func (s *Store) recover() error {
 	if len(s.segments) == 0 {
 		return s.begin()
 	}
-	return nil
+	return s.disk.sync()
+}
+
+// rewrite makes a segment consist of the data, which it had at its beginning, and of a
+// header at least.
+func rewrite(g *segment, data []byte) error {
+	if len(data) == 0 {
+		data = header(g.first)
+	}
+	if _, err := g.file.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return errors.Join(g.file.Truncate(int64(len(data))), g.file.Sync())
 }
 
 // begin begins a new segment.
@@ -225,9 +240,7 @@ func (s *Store) Append(_ context.Context, entry []byte) error {
 	}
 	s.appending.Lock()
 	defer s.appending.Unlock()
-	s.mu.Lock()
-	g, at, err := s.segments[len(s.segments)-1], s.next, s.failed
-	s.mu.Unlock()
+	g, at, err := s.last()
 	if err != nil {
 		return err
 	}
@@ -261,20 +274,42 @@ func (s *Store) Append(_ context.Context, entry []byte) error {
 	return nil
 }
 
-// rotate begins a new segment for an append.
+// last returns the segment and the position of the next entry, or why there is none.
+func (s *Store) last() (g segment, at journal.Position, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return segment{}, 0, s.failed // a closed store has no segments
+	}
+	return s.segments[len(s.segments)-1], s.next, nil
+}
+
+// rotate begins a new segment for an append. A file or name that may not be durable is not
+// tried again: a later sync can succeed although an earlier one has lost data.
 func (s *Store) rotate() (segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.begin(); err != nil {
-		return segment{}, fmt.Errorf("file: %s: %w", segmentName(s.next), err)
+		return segment{}, s.failLocked(fmt.Errorf("%s: %w", segmentName(s.next), err))
 	}
 	return s.segments[len(s.segments)-1], nil
+}
+
+// refused returns why the store takes nothing more, nil if it does.
+func (s *Store) refused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }
 
 // fail refuses all entries from now on.
 func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.failLocked(err)
+}
+
+func (s *Store) failLocked(err error) error {
 	if s.failed == nil {
 		s.failed = fmt.Errorf("%w: file: %w", journal.ErrFailed, err)
 		close(s.grown)

@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,6 +38,50 @@ func TestOpen_RefusesAFolderInUse(t *testing.T) {
 	store, err = file.Open(folder)
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
+}
+
+// A closed store takes nothing more: another process may have its folder.
+func TestClose_EndsAppendsAndCheckpoints(t *testing.T) {
+	store, err := file.Open(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, store.Append(t.Context(), []byte("first")))
+	require.NoError(t, store.Close())
+	require.ErrorIs(t, store.Append(t.Context(), []byte("late")), journal.ErrFailed)
+	require.ErrorIs(t, store.Replace(t.Context(), 1, func(io.Writer) error { return nil }), journal.ErrFailed)
+	_, _, err = store.Checkpoint(t.Context())
+	require.ErrorIs(t, err, journal.ErrFailed)
+}
+
+// A trim that was cut short may leave some of the segments below the checkpoint. A
+// checkpoint without any segment is damage: entries behind it are lost.
+func TestOpen_MeetsAnyPartOfATrim(t *testing.T) {
+	folder := t.TempDir()
+	store, err := file.Open(folder)
+	require.NoError(t, err)
+	big := make([]byte, 9<<20)
+	for range 8 { // two a segment
+		require.NoError(t, store.Append(t.Context(), big))
+	}
+	require.NoError(t, store.Close())
+	segments, err := filepath.Glob(filepath.Join(folder, "journal-*"))
+	require.NoError(t, err)
+	require.Len(t, segments, 4)
+	first, err := os.ReadFile(segments[0])
+	require.NoError(t, err)
+	store, err = file.Open(folder)
+	require.NoError(t, err)
+	require.NoError(t, store.Replace(t.Context(), 6, func(io.Writer) error { return nil }))
+	require.NoError(t, store.Close())
+	require.NoError(t, os.WriteFile(segments[0], first, 0o600)) // it was not removed, others were
+	store, err = file.Open(folder)
+	require.NoError(t, err)
+	require.NoError(t, store.Append(t.Context(), []byte("more")))
+	require.NoError(t, store.Close())
+	require.NoFileExists(t, segments[0])
+
+	require.NoError(t, os.Remove(segments[3]))
+	_, err = file.Open(folder)
+	require.ErrorIs(t, err, journal.ErrDamaged)
 }
 
 // A cell goes on after its process: what was granted is there, by the same IDs.
