@@ -1,6 +1,6 @@
 // Package file keeps a journal in the files of a folder, for one process at a time.
 //
-//	lock                    locked while a process has the folder open
+//	lock                            locked while a process has the folder open
 //	journal-00000000000000000001    entries from that position on, each in a frame with a checksum
 //	checkpoint-00000000000000000042 the last checkpoint
 //
