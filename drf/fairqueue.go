@@ -29,23 +29,24 @@ import (
 // A. Ghodsi et al., "Multi-resource fair queueing for packet processing" (DRFQ),
 // SIGCOMM 2012, where lengths are known in advance; here they are estimated.
 //
-// Contention: service of siblings counts only while one of them waits. When the
-// last wait among them ends, their received service is forgotten. A tenant that was
-// idle while others waited begins at the key of the tenant that is served then, so an
-// idle hour earns no burst.
+// Contention: service of siblings counts only while one of them waits. When the last wait
+// among them ends, their received service is forgotten. A tenant that was idle while
+// others waited begins at the key of the tenant that is served then, so an idle hour
+// earns no burst. Other tenants may lack room. It then begins beside the first of them
+// that needs no more of any kind, since it would have lacked room, too.
 //
-// Groups: a tenant with children is a group. Each group orders its children in
-// the same way and is itself ordered among its siblings. A group that its limit or
-// [FairQueue.Throttle] holds back does not wait, but its children compete for what
-// the group may have: their service counts.
+// Groups: a tenant with children is a group. Each group orders its children in the same
+// way and is itself ordered among its siblings. A group that its limit or
+// [FairQueue.Throttle] holds back does not wait. Its children still compete for the part
+// of the group, so their service counts.
 //
 // Bound: tenants f and m that wait throughout, with equal keys at first and no
 // lack of room, limit or guarantee in between, satisfy
 //
 //	S_f/w_f - S_m/w_m <= (s*L + X*max(L-e, 0))/w_f + Z_m/w_m
 //
-// Here s is the share and L the longest length of a task of f. X is the share that f
-// held before its last start, and e is its least estimate. Proof:
+// Here s is the share and L the longest length of a task of f. X is the share that f held
+// before its last start, and e is the least estimate of a length of its tasks. Proof:
 //
 //  1. At the last start of f its key was no larger than that of m.
 //  2. After it f receives service for the tasks that it then runs, and no more.
@@ -59,10 +60,10 @@ import (
 //
 //	K_f >= V - (B_0 + ... + B_i), B_j <= 8*A_j
 //
-// V is the largest service by weight at which a tenant of level 0 was served before one
-// with a lesser key. A_j is the mean of Z/w after starts of level j, or of the next
-// level if that is larger. The proof is in the source, beside the levels. It needs no
-// assumption on room, so an hour without room earns no burst either.
+// A tenant of level 0 may be served before one with a lesser key. V is the largest
+// service by weight at which this happened. A_j is the mean of Z/w after starts of level
+// j, or of the next level if that is larger. The proof is in the source, beside the
+// levels. It needs no assumption on room, so an hour without room earns no burst either.
 //
 // Times are durations since any moment that the caller chooses. A time before the
 // last one counts as no time passed. A FairQueue is not safe for concurrent use.
@@ -217,8 +218,8 @@ func (q *FairQueue) Expected(u User) (time.Duration, bool) {
 }
 
 // Settled reports whether forgetting the tenant loses nothing. It has to hold nothing,
-// not wait, and have no children. As a new tenant it would not begin a wait at a better
-// place.
+// not wait, and have no children. Removed and added anew, it would not begin its next
+// wait at an earlier place.
 func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	if q.none() {
 		return false
@@ -232,7 +233,12 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 		return true
 	}
 	q.advance(now)
-	return q.place(m) <= g.mark(m.class).levels[0].served
+	k := g.mark(m.class)
+	least := k.levels[0].served
+	if f := q.passedOver(g, m.class, &everything); f != nil {
+		least = min(least, q.servedAt(k, f))
+	}
+	return q.place(m) <= least
 }
 
 // Due reports whether a tenant has received no more for its weight than the

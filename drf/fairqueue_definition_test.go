@@ -190,9 +190,23 @@ func all(*modelTenant) bool { return true }
 
 func (m *fairModel) entry() float64 {
 	if f := m.first(all); f != nil && !f.urgent() {
-		m.levels[0].v = max(m.levels[0].v, f.received(m.clock)+(m.key(f)-f.key(m.clock)))
+		m.levels[0].v = max(m.levels[0].v, m.servedAt(f))
 	}
 	return m.levels[0].v
+}
+
+func (m *fairModel) servedAt(n *modelTenant) float64 {
+	return n.received(m.clock) + (m.key(n) - n.key(m.clock))
+}
+
+// passedOver returns the first in the order that needs no more than n, if others with
+// more service passed it.
+func (m *fairModel) passedOver(n *modelTenant) *modelTenant {
+	f := m.first(func(o *modelTenant) bool { return o.need[0] <= n.need[0] && o.need[1] <= n.need[1] })
+	if f == nil || f.urgent() || m.key(f) >= m.levels[0].u {
+		return nil
+	}
+	return f
 }
 
 func (m *fairModel) enter(n *modelTenant, resumed bool) {
@@ -203,7 +217,11 @@ func (m *fairModel) enter(n *modelTenant, resumed bool) {
 	case n.level > 0:
 		n.raise(m.levels[n.level].v, m.clock)
 	default:
-		n.raise(m.entry(), m.clock)
+		at := m.entry()
+		if f := m.passedOver(n); f != nil && n.key(m.clock) < at {
+			at, n.level, n.taken = m.servedAt(f), f.level, m.levels[f.level].shift
+		}
+		n.raise(at, m.clock)
 	}
 	n.waits, n.restrained = true, n.over() || n.throttled
 }

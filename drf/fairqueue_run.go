@@ -21,7 +21,8 @@ type Run struct {
 // it started. Only then does the end of the task look at the time.
 func (r *Run) Timed() bool { return r != nil && r.user != (User{}) && r.began != unknown }
 
-// Start charges the tenant for a task that starts, picked or not. Run.Need is its need.
+// Start charges the tenant for a task that starts. Pick need not have returned the
+// tenant. Run.Need is its need.
 //
 // Cost: O(d*(k + log n)), no allocation. Errors:
 //

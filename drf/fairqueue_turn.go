@@ -12,9 +12,10 @@ import (
 // tenant's place. A need of nothing leaves it to Pick's fits.
 //
 // A wait that begins while others wait starts at the service of the tenant that is
-// served then. It starts at the tenant's own service if that is larger. Cost:
-// O(d*(k + log n)), no allocation once there was as long a queue. Errors:
-// [ErrUser], also for a group; [resources.ErrQuantity].
+// served then, or at that of a waiting tenant that lacks room and needs no more. It starts
+// at the tenant's own service if that is larger. Cost: O(d*(k + log n)), no allocation once
+// there was as long a queue. While tenants lack room it is O(n) at most, as for
+// [FairQueue.Pick]. Errors: [ErrUser], also for a group; [resources.ErrQuantity].
 func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error {
 	return q.wait(u, &need, now)
 }
@@ -71,10 +72,11 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 // to the one that began to wait first. A member at its limit, or throttled, is left
 // out.
 //
-// Cost: O(d*(k + log n)) for each tenant that fits was called for. Each member with a
-// key that has grown past another since its last event adds as much, at most n. Where
-// most has room for the least need of each kind but for few whole needs, it
-// is O(n). No allocation once there was as long a walk.
+// Cost: O(d*(k + log n)) for each tenant that fits was called for. The key of a member
+// may have grown past another since the member was last started, ended or waiting. Each
+// such member adds as much, n members at most. Where most has room for the least need of
+// each kind but for few whole needs, it is O(n). No allocation once there was as long a
+// walk.
 func (q *FairQueue) Pick(now time.Duration, most *resources.Vector, fits func(User) bool) (User, bool) {
 	if q.none() {
 		return User{}, false

@@ -1,7 +1,10 @@
 package drf
 
+import "github.com/cellsched/cellsched/resources"
+
 // enter puts a member into the order of its parent, and the parent into that of
-// its own. A member that begins to wait enters at the present service. A member that a
+// its own. A member that begins to wait enters at the present service, or beside one that
+// lacks room and needs no more. A member that a
 // limit or a rate held back comes back at its own key. That is below the service of
 // the last start by the slack at most. One of a level below 0 comes back to that level.
 // A member that still is held back stays out.
@@ -20,7 +23,12 @@ func (q *FairQueue) enter(slot uint32, resumed bool) {
 			q.rebase(m.parent)
 			level = q.entry(m.parent, m.class)
 		}
-		m.raise(level, q.kinds, q.touch(m))
+		passed := q.touch(m)
+		if f := q.passedOver(g, m.class, m.leastNeed()); f != nil && m.raw(q.kinds, passed) < level {
+			level = q.servedAt(k, f)
+			m.level, m.taken = f.level, k.levels[f.level].shift
+		}
+		m.raise(level, q.kinds, passed)
 	}
 	if m.throttled || !m.fits() {
 		m.state = atLimit
@@ -54,14 +62,39 @@ func (q *FairQueue) entry(group uint32, class int32) float64 {
 	// One below its guarantee, or of a higher class, is first whatever it has
 	// received, so its service tells nothing of the class.
 	if first := q.first(&g.order); first != 0 && !q.members[first].urgent && q.members[first].class == class {
-		f := &q.members[first]
-		raw, received := f.raw(q.kinds, q.touch(f)), f.byWeight(f.received(q.kinds, q.touch(f)))
-		if f.level > 0 {
-			received += k.shifted(f, raw) - raw
-		}
-		k.levels[0].served = max(k.levels[0].served, received)
+		k.levels[0].served = max(k.levels[0].served, q.servedAt(k, &q.members[first]))
 	}
 	return k.levels[0].served
+}
+
+// servedAt returns the received service by weight of a child, with the shift of its level.
+func (q *FairQueue) servedAt(k *marks, m *member) float64 {
+	passed := q.touch(m)
+	received := m.byWeight(m.received(q.kinds, passed))
+	if m.level > 0 {
+		raw := m.raw(q.kinds, passed)
+		received += k.shifted(m, raw) - raw
+	}
+	return received
+}
+
+// passedOver returns the first waiting child of a class that needs at most this much and
+// that others with more service have passed, or nil.
+//
+// It lacked room, and a child that needs as much or more would have lacked room with its
+// key, too. So one that begins to wait begins beside it, and not at the service of
+// those that passed. It is never ahead of a child that waited throughout for as little.
+func (q *FairQueue) passedOver(g *children, class int32, most *resources.Vector) *member {
+	passed := g.mark(class).levels[0].passed
+	if passed == 0 {
+		return nil // no child lacked room
+	}
+	slot := q.firstWithin(&g.order, most)
+	f := &q.members[slot]
+	if slot == 0 || f.urgent || f.class != class || f.key >= passed {
+		return nil
+	}
+	return f
 }
 
 // leave takes a waiting member out of the order of its parent. If it was the last, the

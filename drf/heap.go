@@ -54,9 +54,9 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 // come and go. Usage stays, and may exceed the new total. A kind that the total has
 // none of plays no part in any share. Errors: as [New].
 //
-// Cost: O(1), since the order within a kind does not depend on its total. A user
-// with a dominant kind that changes with the total moves when it comes first in its old
-// order: once, at O(log n). If that is so for many users, or a kind is gone, all
+// Cost: O(1), since the order within a kind does not depend on its total. The dominant
+// kind of a user may change with the total. The user then moves when it comes first in
+// its old order: once, at O(log n). If that is so for many users, or a kind is gone, all
 // are ordered again, in O(n).
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
 	if h == nil {

@@ -11,10 +11,10 @@ import "github.com/cellsched/cellsched/resources"
 // the end. So Pick changes the heap: it counts skips. [Heap.All] shows the order and
 // changes nothing.
 //
-// Cost: O(1) if the first user in order fits, about O(log n) if few fit; no
-// allocation. The worst case is O(n): free has room for the smallest demand of each
-// kind but for hardly any whole demand. See also [Heap.SetTotal]. Ghodsi et al.,
-// NSDI 2011, Algorithm 1.
+// Cost: O(1) if the first user in order fits, about O(log n) if few fit; no allocation.
+// The worst case is O(n): free covers the least amount of each kind, taken alone, and
+// almost no whole demand. See also [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm
+// 1.
 func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	if h == nil {
 		return u, false
@@ -70,8 +70,9 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 // false for others there. [Heap.SetMachines] bounds the demands that it names users for.
 //
 // Cost: as Pick, and the calls of fits. Fits is called for the first user in order.
-// If it returns false there, it is called for others, not in their order. It is
-// called for at most one user ahead of the result, and seldom twice for one user.
+// If it returns false there, it is called for each user ahead of the result, seldom
+// twice for one, and for some behind it. It is called for no user behind one for which
+// it has returned true. The calls are not in the order of the users.
 func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
 	if h == nil {
 		return u, false
@@ -129,8 +130,7 @@ func (t *tree) first() uint32 {
 // search returns the first user in the order, other than refused, with a demand that
 // fits in room and that fits allows, or none. Fits may be nil.
 //
-// Fits is called out of order: never for a user behind one that it has accepted,
-// and for at most one user ahead of the result.
+// Fits is called out of order, and never for a user behind one that it has accepted.
 func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uint32) bool) uint32 {
 	best := vacant
 	if t.leaves > 0 && resources.Fits(t.demand(1), room) {
