@@ -173,11 +173,37 @@ func (c *Cell) Account(ctx context.Context, name string) (Account, error) {
 		return a, nil
 	}
 	if c.journal != nil {
-		op := &Operation{kind: accountOp, name: name}
-		err := c.through(ctx, op)
-		return op.account, err
+		return c.accountThrough(ctx, name)
 	}
 	return c.addAccount(name)
+}
+
+// accountThrough is Account for a cell with a journal. It waits for the operation of an earlier
+// call that is not applied yet: calls that end with their contexts send no more than one.
+func (c *Cell) accountThrough(ctx context.Context, name string) (Account, error) {
+	j := c.journal
+	j.mu.Lock()
+	op := j.accounts[name]
+	sends := op == nil
+	if sends {
+		op = &Operation{kind: accountOp, cell: c, name: name, done: make(chan struct{}, 1)}
+		op.encode()
+		j.accounts[name] = op
+	}
+	j.mu.Unlock()
+	if sends {
+		j.Append(op)
+	}
+	if err := op.wait(ctx); err != nil {
+		return 0, err
+	}
+	op.done <- struct{}{} // for others that wait
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.accounts[name] == op {
+		delete(j.accounts, name)
+	}
+	return op.account, op.err
 }
 
 // addAccount is Account for a name that may be new.

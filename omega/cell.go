@@ -106,8 +106,9 @@ type Cell struct {
 	spare     []uint32         // node numbers of removed machines
 	followers []follower       // of attributes
 	owners    map[string]*owner
-	enrolled  uint64 // schedulers that have ever registered
-	makers    uint64 // Schedulers that were ever made, successors among them
+	enrolled  uint64  // schedulers that have ever registered
+	makers    uint64  // Schedulers that were ever made, successors among them
+	departed  counted // what schedulers that have left have counted
 
 	lastReservation ReservationID
 }

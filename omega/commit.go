@@ -2,7 +2,7 @@ package omega
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -46,22 +46,7 @@ import (
 // a gang. It is lock-free, not wait-free: under steady contention a large gang may retry
 // for long while others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
-	switch {
-	case s.none():
-		return 0, absent("scheduler")
-	case tx == nil:
-		return 0, absent("transaction")
-	}
-	if !s.busy.CompareAndSwap(false, true) {
-		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
-	}
-	if s.cell.journal == nil {
-		granted, err = s.commit(tx)
-	} else {
-		granted, err = s.commitThrough(context.Background(), tx)
-	}
-	s.busy.Store(false) // not deferred, which takes 7 ns: no callee of commit panics
-	return granted, err
+	return s.CommitContext(context.Background(), tx) // inlined into callers
 }
 
 // commit is Commit for the goroutine that has made the scheduler busy.
@@ -80,6 +65,7 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 	s.note(tx)
 	granted = s.apply(tx)
 	s.show(tx)
+	s.counts.note(tx, granted)
 	tx.end()
 	s.Pass()
 	return granted, nil
@@ -88,7 +74,7 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 // apply changes the cell by tx and returns how many claims it granted.
 //
 // It is the part of Commit that does not belong to the caller's goroutine. It neither
-// reads nor changes the scheduler's snapshot, its busy flag or the baton that it holds.
+// reads nor changes the scheduler's snapshot, its busy word or the baton that it holds.
 // note has put into tx the parts of the snapshot that apply needs. apply puts into tx,
 // for show, the versions of machines that it saw. One apply of a scheduler is in progress
 // at a time.
@@ -152,10 +138,44 @@ func (s *Scheduler) Release(a AllocationID) error {
 	if s.none() {
 		return absent("scheduler")
 	}
-	if s.cell.journal != nil {
-		return s.cell.through(context.Background(), &Operation{kind: releaseOp, scheduler: s, allocation: a})
+	if s.cell.journal == nil || a == (AllocationID{}) || s.superseded() {
+		return s.release(a) // those that no journal needs to be asked about are refused
 	}
-	return s.release(a)
+	return s.cell.through(context.Background(), &Operation{kind: releaseOp, scheduler: s, allocation: a})
+}
+
+// ReleaseLater is [Scheduler.Release] of several allocations for a caller that cannot wait: one
+// that has locked a mutex, say. It tells whether the cell has a journal. Then the releases happen
+// once the journal has them, and before all that the caller sends through it afterwards. err is
+// [ErrSuperseded], the error of a journal that refuses a release at once, or nil. Other errors
+// of a cell with a journal are not told.
+func (s *Scheduler) ReleaseLater(ids ...AllocationID) (later bool, err error) {
+	if s.none() {
+		return false, absent("scheduler")
+	}
+	c := s.cell
+	if later = c.journal != nil; later && s.superseded() {
+		return later, s.supersededError()
+	}
+	for _, a := range ids {
+		if !later {
+			if bad := s.release(a); bad != nil {
+				err = errors.Join(err, bad)
+			}
+			continue
+		}
+		op := &Operation{kind: releaseOp, cell: c, scheduler: s, allocation: a, done: make(chan struct{}, 1)}
+		op.encode()
+		c.journal.Append(op)
+		select {
+		case <-op.done: // failed, or applied by a journal that does so at once
+			if !errors.Is(op.err, ErrReleased) && !errors.Is(op.err, ErrNotOwner) {
+				err = errors.Join(err, op.err)
+			}
+		default:
+		}
+	}
+	return later, err
 }
 
 // release is Release for a scheduler that a cell has made.
@@ -246,6 +266,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		s.giveBack(next)
 		// Lost the race, not necessarily the room: look again before calling
 		// it a conflict.
+		tx.retries++
 	}
 }
 
@@ -284,7 +305,9 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 				if &raw.V != old {
 					expect = raw.V.prev.Keep() // raw is of a gang that failed
 				}
-				steps = append(steps, step{w, expect, next, raw, g.node})
+				steps = append(steps, step{}) // field by field: see saw
+				st := &steps[len(steps)-1]
+				st.word, st.expect, st.next, st.raw, st.node = w, expect, next, raw, g.node
 			}
 		}
 		if s.superseded() {
@@ -317,6 +340,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			}
 			return true
 		}
+		tx.retries++
 	}
 }
 

@@ -154,7 +154,8 @@ var usings = map[string]using{
 	}},
 	// The gang takes versions of the scheduler's own out of both words, and puts spare
 	// ones in place. The commits after it take those out, and put in place what the gang
-	// took out.
+	// took out. The first one puts back what the gang took out of the same word, which a
+	// helper of the gang may still compare with.
 	"a gang": {4, func(s *Scheduler) (held []AllocationID) {
 		for range 2 {
 			tx := claiming(1, 0, 0, 1)
@@ -173,8 +174,8 @@ var usings = map[string]using{
 		return []AllocationID{id}
 	}, func(s *Scheduler, _ []AllocationID) {
 		_, _ = s.Commit(claiming(1, 0, 0, 1))
-		_, _ = s.Commit(claiming(1, 0, 0))
 		_, _ = s.Commit(claiming(1, 0, 1))
+		_, _ = s.Commit(claiming(1, 0, 0))
 	}},
 	"two gangs": {3, func(s *Scheduler) []AllocationID {
 		must(s.Commit(claiming(1, 0, 0, 1)))

@@ -67,6 +67,7 @@ func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 			Allocation: s.cell.allocation(rec, it.claim.Machine, a.slot(), a.seq),
 			Fate:       Preempted, By: s.owner.name, Until: tx.until(),
 		}
+		tx.preempted++
 		taken := rec.need
 		if r := tx.remnantOf(a); r != nil && r.used {
 			take(&taken, &r.item.claim.Need)

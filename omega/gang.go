@@ -22,7 +22,8 @@ const (
 // of their words, and versions of its gangs that a lone swap of its own took out. No
 // version is written that others may read, and there is no ABA:
 //
-//  1. A scheduler decides its gang before it does anything else. So no version that an
+//  1. run returns once the gang is decided, and its scheduler retires no version meanwhile.
+//     The versions of others that the gang expects are kept. So no version that an
 //     undecided gang expects or puts in place is used again.
 //  2. Of a gang that failed none is used again. A helper may still put its versions in
 //     place, and they stand for the versions that it expected.

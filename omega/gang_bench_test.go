@@ -3,6 +3,7 @@ package omega_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,8 +15,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// gangBench is a half-full cell on which gangs come and go.
+// gangBench is a cell on which gangs come and go.
 type gangBench struct {
+	b     *testing.B
+	cell  *omega.Cell
 	s     *omega.Scheduler
 	snap  *omega.Snapshot
 	needs []resources.Vector
@@ -25,6 +28,9 @@ type gangBench struct {
 	gang  omega.Txn
 	tx    omega.Txn
 	held  []omega.AllocationID
+	at    []omega.MachineID // of the gang
+	full  omega.MachineID   // a machine of the cell
+	other *omega.Scheduler  // that commits on the machines of a gang before the gang, or nil
 }
 
 // BenchmarkGang measures a gang that is placed, claimed and released, by the needs of its
@@ -36,7 +42,7 @@ func BenchmarkGang(b *testing.B) {
 		for _, needs := range []string{"like", "unlike"} {
 			for _, size := range []int{2, 10, 100, 1000} {
 				b.Run(fmt.Sprintf("at=%s/needs=%s/size=%d", at, needs, size), func(b *testing.B) {
-					g := newGangBench(b, 5000, mixed)
+					g := newGangBench(b, 5000, 10, mixed)
 					if g.each = 1; at == "together" {
 						g.each = 16
 					}
@@ -112,10 +118,72 @@ func BenchmarkGangInPlace(b *testing.B) {
 	}
 }
 
-// newGangBench returns a cell of machines that mixed needs fill by half.
-func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBench {
+// BenchmarkGangOf100 measures a gang of 100 unlike claims over as many machines that is
+// placed, claimed and released, or refused:
+//
+//   - with all kinds of resources, or three;
+//   - on machines that are full by half, or by 90 %;
+//   - beside another scheduler, which claims and releases on each of its machines between
+//     its search and its commit. That is not timed;
+//   - refused for its last claim, which has no room.
+func BenchmarkGangOf100(b *testing.B) {
+	const machines, size = 5000, 100
+	three := []resources.Vector{{100, 128, 1}, {200, 64, 0}, {50, 512, 0}, {400, 256, 2}}
+	all := []resources.Vector{
+		{100, 128, 1, 10, 20, 1, 5, 7},
+		{200, 64, 2, 20, 10, 1, 6, 8},
+		{50, 512, 3, 30, 30, 1, 7, 9},
+		{400, 256, 4, 40, 40, 1, 8, 10},
+	}
+	for _, kinds := range []int{3, 8} {
+		for _, full := range []int{50, 90} {
+			for _, as := range []string{"alone", "beside", "refused"} {
+				b.Run(fmt.Sprintf("kinds=%d/full=%d/as=%s", kinds, full, as), func(b *testing.B) {
+					mixed := three
+					if kinds == len(all[0]) {
+						mixed = all
+					}
+					g := newGangBench(b, machines, full/5, mixed)
+					g.each = 1
+					if as == "beside" {
+						g.other = register(b, g.cell, "other")
+					}
+					b.ReportAllocs()
+					for b.Loop() {
+						if as != "refused" {
+							if err := errors.Join(g.place(size), g.release()); err != nil {
+								b.Fatal(err)
+							}
+							continue
+						}
+						if err := g.search(size - 1); err != nil {
+							b.Fatal(err)
+						}
+						g.gang.Claim(omega.Claim{Machine: g.full, Need: g.needs[0].Scale(1000)})
+						if n, err := g.s.Commit(&g.gang); n != 0 || err != nil {
+							b.Fatal(n, err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// newGangBench returns a cell of machines that have room for 20 of each of the mixed needs,
+// and have so many.
+func newGangBench(b *testing.B, machines, each int, mixed []resources.Vector) *gangBench {
 	b.Helper()
-	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu"})
+	names := []string{"cpu", "memory", "gpu", "disk", "net", "port", "license", "slot"}
+	kinds := len(names)
+	for kinds > 1 && !slices.ContainsFunc(mixed, func(v resources.Vector) bool { return v[kinds-1] > 0 }) {
+		kinds--
+	}
+	var of []resources.Dimension
+	for _, name := range names[:kinds] {
+		of = append(of, resources.Dimension{Name: name})
+	}
+	space, err := resources.NewSpace(of...)
 	require.NoError(b, err)
 	cell, err := omega.NewCell(omega.Config{Space: space})
 	require.NoError(b, err)
@@ -127,11 +195,12 @@ func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBen
 		_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: sum.Scale(20)})
 		require.NoError(b, err)
 	}
-	g := &gangBench{s: register(b, cell, "bench"), needs: mixed, used: make([]int, machines), gang: omega.Txn{Gang: true}}
+	g := &gangBench{b: b, cell: cell, s: register(b, cell, "bench"), needs: mixed, used: make([]int, machines), gang: omega.Txn{Gang: true}}
 	g.snap = g.s.Snapshot()
 	for m := range cell.Machines() {
 		g.tx.Reset()
-		for i := range 10 * len(mixed) {
+		g.full = m.ID
+		for i := range each * len(mixed) {
 			g.tx.Claim(omega.Claim{Machine: m.ID, Need: mixed[i%len(mixed)]})
 		}
 		_, err := g.s.Commit(&g.tx)
@@ -142,20 +211,15 @@ func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBen
 
 // place finds room for a gang, and claims it.
 func (g *gangBench) place(size int) error {
-	g.gangs++
-	g.gang.Reset()
-	allow := func(n locality.Node) bool { return g.used[n] != g.gangs }
-	for i := 0; i < size; {
-		q := omega.Query{Need: g.needs[g.gangs%len(g.needs)], Allow: allow}
-		m, ok := g.snap.Find(q, omega.NextFit())
-		if !ok {
-			return errors.New("no room")
+	if err := g.search(size); err != nil {
+		return err
+	}
+	if g.other != nil {
+		g.b.StopTimer()
+		if err := g.change(); err != nil {
+			return err
 		}
-		g.used[m.Node()] = g.gangs
-		for range min(g.each, size-i) {
-			g.gang.Claim(omega.Claim{Machine: m, Need: g.needs[i%len(g.needs)]})
-			i++
-		}
+		g.b.StartTimer()
 	}
 	if n, err := g.s.Commit(&g.gang); n != size || err != nil {
 		return errors.Join(err, g.gang.Err(0))
@@ -164,6 +228,44 @@ func (g *gangBench) place(size int) error {
 	for i := range size {
 		a, _ := g.gang.Allocation(i)
 		g.held = append(g.held, a)
+	}
+	return nil
+}
+
+// search finds room for a gang, and adds its claims to the transaction.
+func (g *gangBench) search(size int) error {
+	g.gangs++
+	g.gang.Reset()
+	g.at = g.at[:0]
+	allow := func(n locality.Node) bool { return g.used[n] != g.gangs }
+	for i := 0; i < size; {
+		q := omega.Query{Need: g.needs[g.gangs%len(g.needs)], Allow: allow}
+		m, ok := g.snap.Find(q, omega.NextFit())
+		if !ok {
+			return errors.New("no room")
+		}
+		g.used[m.Node()] = g.gangs
+		g.at = append(g.at, m)
+		for range min(g.each, size-i) {
+			g.gang.Claim(omega.Claim{Machine: m, Need: g.needs[i%len(g.needs)]})
+			i++
+		}
+	}
+	return nil
+}
+
+// change claims and releases with the other scheduler on each machine of the gang.
+func (g *gangBench) change() error {
+	for _, m := range g.at {
+		g.tx.Reset()
+		g.tx.Claim(omega.Claim{Machine: m, Need: g.needs[0]})
+		if n, err := g.other.Commit(&g.tx); n != 1 || err != nil {
+			return errors.Join(err, g.tx.Err(0))
+		}
+		a, _ := g.tx.Allocation(0)
+		if err := g.other.Release(a); err != nil {
+			return err
+		}
 	}
 	return nil
 }

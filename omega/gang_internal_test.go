@@ -186,13 +186,13 @@ func TestCommit_RefusesASecondGoroutine(t *testing.T) {
 	require.NoError(t, err)
 	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
-	s.busy.Store(true) // as it is while another goroutine commits
+	word, _ := s.occupy() // as it is while another goroutine commits
 	var tx Txn
 	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	_, err = s.Commit(&tx)
 	require.ErrorIs(t, err, ErrBusy)
 	require.ErrorContains(t, err, `"s"`)
-	s.busy.Store(false)
+	s.vacate(word)
 	n, err := s.Commit(&tx)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

@@ -2,6 +2,7 @@ package omega
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/cellsched/cellsched/resources"
@@ -33,6 +34,24 @@ var reasons = [...]error{
 	conflict: ErrConflict, changed: ErrConflict, draining: ErrDraining, removed: ErrRemoved, full: ErrFull,
 	limited: ErrLimit, jobless: ErrLimit, forbidden: ErrForbidden, notPermitted: ErrForbidden, gangRefused: ErrGang, notLive: ErrReleased,
 	notOwner: ErrNotOwner, notLower: ErrPrecedence, superseded: ErrSuperseded,
+}
+
+// reasonNames are the names of reasons in [observe.Counts].
+var reasonNames = [len(reasons)]string{
+	conflict: "conflict", changed: "conflict", draining: "draining", removed: "removed", full: "full",
+	limited: "limit", jobless: "limit", forbidden: "forbidden", notPermitted: "forbidden", gangRefused: "gang", notLive: "released",
+	notOwner: "not owner", notLower: "precedence", superseded: "superseded",
+}
+
+// Reason returns the word that [observe.Counts] have for a refusal, by the error of a claim:
+// see [Txn.Err]. It is empty for other errors.
+func Reason(err error) string {
+	for v, is := range reasons {
+		if is != nil && errors.Is(err, is) {
+			return reasonNames[v]
+		}
+	}
+	return ""
 }
 
 type itemKind uint8

@@ -4,14 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 )
+
+// ErrJournal reports that the journal of a cell takes no more operations. It lasts: no later
+// change of the cell succeeds. An error that wraps [ErrOutcome] besides is that of an operation
+// that may be in the order, which stays unknown.
+var ErrJournal = errors.New("omega: journal takes no more operations")
 
 // Journal brings the changes of a cell into one order, and keeps them in it.
 type Journal interface {
-	// Append puts op behind the operations that the order has. It does not wait: any
+	// Append puts op behind the operations that the order has. The cell sends without a
+	// bound: a call that ends with its context leaves its operation there. A commit, or a new
+	// account, that is asked for again is not sent again. Append does not wait: any
 	// goroutine calls it, some with locks held. Once op has its place in the order, one
 	// goroutine calls [Operation.Apply], in the order. If op never gets a place, or the
-	// journal cannot tell, a goroutine calls [Operation.Fail] instead.
+	// journal cannot tell, a goroutine calls [Operation.Fail] instead, with an error that wraps
+	// [ErrJournal] where no later operation gets a place either.
 	Append(op *Operation)
 }
 
@@ -22,8 +33,14 @@ type journaled struct {
 	// handles has a Scheduler for each registered owner, by its num: the latest that
 	// this copy of the cell has made. Only operations that are applied use it.
 	handles map[uint64]*Scheduler
+	// own has the nums of those that callers in this process have. The snapshots of those
+	// belong to their callers.
+	own     map[uint64]bool
 	foreign Operation // the operation of another copy that is being applied
 	foreTx  Txn       // its transaction
+
+	mu       atomics.Mutex         // guards accounts
+	accounts map[string]*Operation // new accounts on their way, by name
 }
 
 // SetJournal has all later changes of the cell go through j: a change then happens when its
@@ -47,7 +64,7 @@ func (c *Cell) SetJournal(j Journal) error {
 	if c.journal != nil || c.makers > 0 {
 		return fmt.Errorf("%w: cell with a journal or %d schedulers, want one that is new or restored", ErrBusy, c.makers)
 	}
-	c.journal = &journaled{Journal: j, handles: make(map[uint64]*Scheduler)}
+	c.journal = &journaled{Journal: j, handles: make(map[uint64]*Scheduler), own: make(map[uint64]bool), accounts: make(map[string]*Operation)}
 	c.journal.foreign.cell = c
 	for _, o := range c.owners {
 		c.journal.handles[o.num] = c.scheduler(o)
@@ -99,9 +116,9 @@ func (op *Operation) wait(ctx context.Context) error {
 // journal. It returns nil once the journal keeps tx and the cell has it.
 //
 // If ctx ends before, or the journal cannot tell, the error wraps [ErrOutcome]: tx is in
-// doubt, and may be applied later. Slices that its claims name must not change until then.
-// CommitContext with the same tx then waits for its outcome again. Until it has one, a commit of any other transaction fails with
-// ErrOutcome, and tx.Reset does nothing.
+// doubt, and may be applied later, as it was at the first call. CommitContext with the same tx
+// then waits for its outcome again. Until it has one, a commit of any other transaction fails
+// with ErrOutcome, and tx.Reset does nothing.
 func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, err error) {
 	switch {
 	case s.none():
@@ -111,7 +128,8 @@ func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, er
 	case ctx == nil:
 		return 0, absent("context")
 	}
-	if !s.busy.CompareAndSwap(false, true) {
+	word, free := s.occupy()
+	if !free {
 		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
 	if s.cell.journal == nil {
@@ -119,7 +137,11 @@ func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, er
 	} else {
 		granted, err = s.commitThrough(ctx, tx)
 	}
-	s.busy.Store(false)
+	// Not deferred, which takes 7 ns: no callee of commit panics.
+	if err == nil {
+		word = committed(word, granted)
+	}
+	s.vacate(word)
 	return granted, err
 }
 
@@ -138,12 +160,17 @@ func (s *Scheduler) commitThrough(ctx context.Context, tx *Txn) (granted int, er
 			s.Pass()
 			return 0, err
 		}
-		s.note(tx)
-		tx.stripClocks()
-		s.doubt = &Operation{kind: commitOp, cell: s.cell, scheduler: s, tx: tx, done: make(chan struct{}, 1)}
+		sent := new(Txn)
+		if s.sent != nil {
+			sent, s.sent = s.sent, nil
+		}
+		sent.copy(tx)
+		s.note(sent)
+		sent.stripClocks()
+		s.doubt = &Operation{kind: commitOp, cell: s.cell, scheduler: s, tx: sent, asked: tx, done: make(chan struct{}, 1)}
 		s.doubt.encode()
 		s.cell.journal.Append(s.doubt)
-	} else if s.doubt.tx != tx {
+	} else if s.doubt.asked != tx {
 		return 0, fmt.Errorf("%w: scheduler %q: an earlier transaction is in doubt, want a commit of that one", ErrOutcome, s.owner.name)
 	}
 	op := s.doubt
@@ -157,13 +184,39 @@ func (s *Scheduler) commitThrough(ctx context.Context, tx *Txn) (granted int, er
 	s.doubt = nil
 	if op.err != nil {
 		tx.reopen()
-		s.Pass()
-		return 0, op.err
+	} else {
+		s.show(op.tx)
+		s.counts.note(op.tx, op.granted)
+		tx.learn(op.tx)
+		tx.end()
 	}
-	s.show(tx)
-	tx.end()
+	op.tx.Reset()
+	s.sent = op.tx
 	s.Pass()
-	return op.granted, nil
+	return op.granted, op.err
+}
+
+// copy makes t, which is empty, ask for the same as o. Nothing that the caller of o may change
+// is shared with it.
+func (t *Txn) copy(o *Txn) {
+	t.Gang, t.Detect, t.Now, t.Grace = o.Gang, o.Detect, o.Now, o.Grace
+	t.items = append(t.items, o.items...)
+	for i := range t.items {
+		it := &t.items[i]
+		it.from, it.claim.Victims = slices.Clone(it.from), slices.Clone(it.claim.Victims)
+	}
+	t.reserves = append(t.reserves, o.reserves...)
+	for i := range t.reserves {
+		t.reserves[i].claims = slices.Clone(t.reserves[i].claims)
+	}
+}
+
+// learn gives t the outcome of its copy.
+func (t *Txn) learn(o *Txn) {
+	t.cell = o.cell
+	t.items = append(t.items[:0], o.items...)
+	t.reserves = append(t.reserves[:0], o.reserves...)
+	t.refusals = append(t.refusals[:0], o.refusals...)
 }
 
 // stripClocks removes the readings of the monotonic clock from the times of t: other copies

@@ -14,10 +14,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// BenchmarkApply replays a log of claims on a copy of a cell of 5,000 machines.
+// BenchmarkApply replays a log of claims on a copy of a cell of 5,000 machines: of claims on
+// random machines, and of claims that next fit has placed.
 func BenchmarkApply(b *testing.B) {
-	for _, claims := range []int{1, 16} {
-		b.Run(fmt.Sprintf("claims=%d", claims), func(b *testing.B) {
+	for i := range 4 {
+		claims, placed := []int{1, 16}[i%2], i > 1
+		b.Run(fmt.Sprintf("claims=%d/placed=%v", claims, placed), func(b *testing.B) {
 			cfg := omega.Config{}
 			for i := range 5000 {
 				cfg.Machines = append(cfg.Machines, omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{64000, 256 << 30}})
@@ -25,7 +27,7 @@ func BenchmarkApply(b *testing.B) {
 			cell, log, began := newTaped(b, cfg)
 			s, err := cell.Take(b.Context(), "s", omega.Limits{})
 			require.NoError(b, err)
-			fillTape(b, cell, s, claims)
+			fillTape(b, cell, s, claims, placed)
 			size := 0
 			for _, op := range log.ops {
 				size += len(op)
@@ -52,8 +54,9 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// fillTape commits claims on random machines until a good half of the cell is full.
-func fillTape(b *testing.B, cell *omega.Cell, s *omega.Scheduler, claims int) {
+// fillTape commits claims until a good half of the cell is full: on random machines, or on those
+// of next fit.
+func fillTape(b *testing.B, cell *omega.Cell, s *omega.Scheduler, claims int, placed bool) {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
 	machines := make([]omega.MachineID, 0, 5000)
@@ -63,11 +66,16 @@ func fillTape(b *testing.B, cell *omega.Cell, s *omega.Scheduler, claims int) {
 	var tx omega.Txn
 	for range 96_000 / claims {
 		tx.Reset()
+		s.Snapshot().Refresh(time.Time{})
 		for range claims {
-			tx.Claim(omega.Claim{
-				Machine: machines[rng.IntN(len(machines))],
-				Need:    resources.Vector{500 * (1 + rng.Int64N(4)), (1 + rng.Int64N(4)) << 30},
-			})
+			c := omega.Claim{Machine: machines[rng.IntN(len(machines))], Need: resources.Vector{500 * (1 + rng.Int64N(4)), (1 + rng.Int64N(4)) << 30}}
+			if placed {
+				m, ok := s.Snapshot().Find(omega.Query{Need: c.Need}, omega.NextFit())
+				require.True(b, ok)
+				require.True(b, s.Snapshot().Take(m, c.Need))
+				c.Machine = m
+			}
+			tx.Claim(c)
 		}
 		commit(b, s, &tx)
 	}
@@ -83,7 +91,7 @@ func BenchmarkRestoreJournaled(b *testing.B) {
 	s, err := cell.Take(b.Context(), "s", omega.Limits{})
 	require.NoError(b, err)
 	for range 10 {
-		fillTape(b, cell, s, 96)
+		fillTape(b, cell, s, 96, false)
 	}
 	file := saved(b, cell)
 	before := cputime.Used()

@@ -10,7 +10,9 @@ import (
 // Leave ends a scheduler that has nothing left in the cell. Its name is free for another
 // scheduler, which begins at epoch 0, and the cell keeps nothing of it. Its later calls
 // fail with [ErrLeft]. A name is for a scheduler that may have a successor. Without
-// Leave, other schedulers would stay in the cell for ever.
+// Leave, other schedulers would stay in the cell for ever. The cell keeps the latest
+// Scheduler of a name until it leaves or is replaced, and with it a snapshot of
+// O(machines).
 //
 // Another goroutine may call Leave while one is in [Scheduler.Wait] or
 // [Scheduler.WaitMark], which then ends with [ErrLeft].
@@ -29,10 +31,11 @@ func (s *Scheduler) Leave() error {
 	if s.none() {
 		return absent("scheduler")
 	}
-	if !s.busy.CompareAndSwap(false, true) {
+	word, free := s.occupy()
+	if !free {
 		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
-	defer s.busy.Store(false)
+	defer s.vacate(word)
 	defer s.passLeft() // after the scheduler has left
 	if s.cell.journal != nil {
 		return s.cell.through(context.Background(), &Operation{kind: leaveOp, scheduler: s})
@@ -57,6 +60,7 @@ func (s *Scheduler) leave() error {
 		return err
 	}
 	delete(c.owners, o.name)
+	c.departed.add(o.counted())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left.Store(true)

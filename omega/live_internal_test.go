@@ -79,13 +79,14 @@ func TestSegments_GrowInPlace(t *testing.T) {
 	require.EqualValues(t, 1, *s.at(0), "growing moves nothing")
 	require.Nil(t, s.at(maxIndex), "beyond the last index")
 
-	n := 0
-	for range 2 {
-		for part := range s.all(40) {
-			n += len(part)
-		}
+	last, n := -1, 0
+	for i, at := range s.each() {
+		require.Greater(t, int(i), last, "they come by index")
+		require.Same(t, s.at(i), at)
+		last, n = int(i), n+1
 	}
-	require.Equal(t, 80, n)
+	require.Equal(t, maxIndex-1, last)
+	require.GreaterOrEqual(t, n, 64+512, "all of a segment")
 }
 
 // Slots are found in every part, whatever the kinds of the cell, and do not move.

@@ -324,6 +324,12 @@ func (v *version) value() (_ *version, settled bool) {
 	if v.op == nil {
 		return v, true
 	}
+	return v.valueByGang()
+}
+
+// valueByGang is value for a version of a gang. It is a function of its own, so that value
+// is inlined.
+func (v *version) valueByGang() (_ *version, settled bool) {
 	switch v.op.status.Load() {
 	case granted:
 		return v, true

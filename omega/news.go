@@ -3,8 +3,6 @@ package omega
 import (
 	"context"
 	"slices"
-
-	"github.com/cellsched/cellsched/omega/internal/atomics"
 )
 
 // WaitNews blocks until there is news that no call of WaitNews has told of:
@@ -31,27 +29,7 @@ func (s *Scheduler) WaitNews(ctx context.Context) error {
 		return absent("context")
 	}
 	s.cell.listen(s.owner)
-	ws := &s.owner.watchers
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		w := &waiter{woken: atomics.NewEvent[baton]()}
-		ws.add(w)
-		news, over := s.news(), s.superseded()
-		if !over && !news {
-			if _, woken := w.woken.Wait(ctx); woken {
-				continue
-			}
-		}
-		ws.remove(w)
-		switch {
-		case over:
-			return s.supersededError()
-		case news:
-			return nil
-		}
-	}
+	return s.watch(ctx, s.news)
 }
 
 // news reports whether there is something to tell of, and takes that as told.

@@ -39,7 +39,8 @@ type Operation struct {
 
 	// The arguments, as far as the kind has them.
 	scheduler  *Scheduler // that changes the cell; nil for one of another copy that is not known
-	tx         *Txn
+	tx         *Txn       // a copy of asked, or of another copy's transaction
+	asked      *Txn       // the caller's
 	allocation AllocationID
 	machine    MachineID
 	described  Machine // all of a new machine, the capacity or the attributes of another one
@@ -65,6 +66,9 @@ func (op *Operation) Bytes() []byte { return op.bytes }
 func (op *Operation) Apply() (digest uint64) {
 	op.perform()
 	digest = op.digest()
+	if op.made != nil {
+		op.cell.journal.own[op.made.owner.num] = true
+	}
 	op.done <- struct{}{}
 	return digest
 }
@@ -76,7 +80,8 @@ func (op *Operation) Fail(err error) {
 	op.done <- struct{}{}
 }
 
-// Apply applies the operation of another copy of the cell, by its [Operation.Bytes]. The
+// Apply applies an operation by its [Operation.Bytes]: one of another copy of the cell, or one
+// of this copy that has failed with [ErrOutcome] and is in the order after all. The
 // same goroutine calls it and [Operation.Apply], in the order of the journal. digest is as
 // there. Bytes that are no operation change nothing, and the error wraps [ErrDamaged]. A
 // refused operation is no error: it is refused in every copy.
@@ -94,8 +99,11 @@ func (c *Cell) Apply(op []byte) (digest uint64, err error) {
 	}
 	foreign.perform()
 	digest = foreign.digest()
-	if foreign.kind == commitOp && foreign.scheduler != nil {
-		foreign.scheduler.show(foreign.tx) // no snapshot of this copy, but versions are to be used again
+	if s := foreign.scheduler; foreign.kind == commitOp && s != nil && !c.journal.own[s.owner.num] {
+		s.show(foreign.tx) // no snapshot of this copy, but versions are to be used again
+	}
+	if foreign.made != nil {
+		delete(c.journal.own, foreign.made.owner.num) // the caller's is superseded
 	}
 	return digest, nil
 }
@@ -124,6 +132,7 @@ func (op *Operation) perform() {
 	case leaveOp:
 		if op.err = s.leave(); op.err == nil {
 			delete(c.journal.handles, s.owner.num)
+			delete(c.journal.own, s.owner.num)
 		}
 	case restrictOp:
 		op.err = s.restrict(op.mask)

@@ -102,6 +102,7 @@ func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *versio
 	swapped := w.CompareAndSwap(raw, next)
 	s.cell.closed(node)
 	if !swapped {
+		tx.retries++
 		s.giveBack(next)
 		return false
 	}

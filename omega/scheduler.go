@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -22,17 +23,18 @@ import (
 // many goroutines are many schedulers. A commit that finds another in progress
 // fails with [ErrBusy] and changes nothing.
 type Scheduler struct {
-	cell  *Cell
-	owner *owner
-	epoch uint64
-	chief *Scheduler // that it works under, nil for most: see Deputy
-	busy  atomics.Bool
-	snap  *Snapshot      // made on first use; committing keeps it fresh
-	baton baton          // see Wait
-	waits atomics.Bool   // held by a Wait in progress, and by Leave while it passes the baton on
-	shown uint64         // the number of the last mark that a Wait has told of
-	told  atomics.Uint64 // the same of WaitMark
-	heard atomics.Uint64 // what WaitNews has told of
+	cell   *Cell
+	owner  *owner
+	epoch  uint64
+	chief  *Scheduler     // that it works under, nil for most: see Deputy
+	word   atomics.Uint64 // whether a commit is in progress, and how many there were: see counts
+	counts *counts
+	snap   *Snapshot      // made on first use; committing keeps it fresh
+	baton  baton          // see Wait
+	waits  atomics.Bool   // held by a Wait in progress, and by Leave while it passes the baton on
+	shown  uint64         // the number of the last mark that a Wait has told of
+	told   atomics.Uint64 // the same of WaitMark
+	heard  atomics.Uint64 // what WaitNews has told of
 
 	// The tallies that claims are charged to.
 	charges map[charge]*tally
@@ -41,8 +43,9 @@ type Scheduler struct {
 	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
 
 	doubt *Operation // the commit that has no outcome yet; nil for a cell without a journal
+	sent  *Txn       // what commits through a journal use again
 
-	_ [88]byte // to whole pairs of cache lines, of which no other object has a part
+	_ [72]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is the key of a tally.
@@ -79,7 +82,10 @@ type owner struct {
 	chief      *owner // of its latest Scheduler; guarded by the cell's mutex
 	chiefEpoch uint64 // the epoch of the Scheduler that its latest Scheduler works under
 
-	_ [16]byte // to whole cache lines
+	counts *counts // of its latest Scheduler, nil before the first; guarded by the cell's mutex
+	past   counted // by the earlier ones; guarded by the cell's mutex
+
+	_ [40]byte // to whole cache lines
 }
 
 // mayClaim reports whether a machine is in the mask.
@@ -144,10 +150,14 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 // scheduler makes a Scheduler of an owner, with the mutex held.
 func (c *Cell) scheduler(o *owner) *Scheduler {
 	c.makers++
-	return &Scheduler{
-		cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*tally),
+	o.past = o.counted()
+	o.counts = new(counts)
+	s := &Scheduler{
+		cell: c, owner: o, epoch: o.epoch.Load(), counts: o.counts, charges: make(map[charge]*tally),
 		maker: reclaim.NewMaker[version](c.makers),
 	}
+	o.counts.word = &s.word
+	return s
 }
 
 // Name returns the name that the scheduler was registered with.
@@ -204,6 +214,8 @@ func (s *Scheduler) Restrict(ctx context.Context, m Mask) error {
 	mask := &m
 	if m == nil {
 		mask = nil
+	} else if s.cell.journal != nil {
+		mask = new(slices.Clone(m)) // ctx may end before it is applied
 	}
 	if s.cell.journal != nil {
 		return s.cell.through(ctx, &Operation{kind: restrictOp, scheduler: s, mask: mask})

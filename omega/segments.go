@@ -66,19 +66,6 @@ func (s *segments[T]) grow(i uint32) *T {
 	return &(*seg)[at]
 }
 
-// all walks the first n elements, segment by segment; they must exist.
-func (s *segments[T]) all(n int) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for i := 0; n > 0; i++ {
-			seg := *s.list[i].Load()
-			if !yield(seg[:min(n, len(seg))]) {
-				return
-			}
-			n -= len(seg)
-		}
-	}
-}
-
 // each walks the elements that there are, by index.
 func (s *segments[T]) each() iter.Seq2[uint32, *T] {
 	return func(yield func(uint32, *T) bool) {

@@ -148,14 +148,6 @@ func (s *Snapshot) Space() *resources.Space {
 	return s.cell.space
 }
 
-// Age returns how long ago the snapshot was refreshed.
-func (s *Snapshot) Age(now time.Time) time.Duration {
-	if s.none() {
-		return 0
-	}
-	return now.Sub(s.at)
-}
-
 // state returns what a machine is, with what is free of it here.
 func (s *Snapshot) state(node int) MachineState {
 	val := s.val[node]

@@ -81,23 +81,24 @@ type Txn struct {
 	// years is 100 years.
 	Grace time.Duration
 
-	items    []item
-	reserves []reserving
-	order    []int32 // items that concern a machine, sorted by its number
-	sights   []sight // machines as the commit found and left them, for the snapshot
-	refusals []refusal
-	gone     []record  // of what claims exchange and preempt
-	remnants []remnant // of divisible victims
-	like     likeness
-	cell     *Cell          // where it was committed, nil before
-	state    atomics.Uint32 // see open
-	opened   uint32         // the state at which it is open
-	preempts bool           // a claim has victims; see check
-	settles  bool           // a machine keeps room for fewer reservations
-	ends     bool           // a reservation is to end; see check
-	gives    bool           // an item may give room back
-	bad      error          // of the first exchange that could not be added
-	at       time.Time      // of the snapshot, where that has shown the room of reservations that were over
+	items              []item
+	reserves           []reserving
+	order              []int32 // items that concern a machine, sorted by its number
+	sights             []sight // machines as the commit found and left them, for the snapshot
+	refusals           []refusal
+	gone               []record  // of what claims exchange and preempt
+	remnants           []remnant // of divisible victims
+	like               likeness
+	cell               *Cell          // where it was committed, nil before
+	state              atomics.Uint32 // see open
+	opened             uint32         // the state at which it is open
+	preempts           bool           // a claim has victims; see check
+	settles            bool           // a machine keeps room for fewer reservations
+	ends               bool           // a reservation is to end; see check
+	gives              bool           // an item may give room back
+	bad                error          // of the first exchange that could not be added
+	retries, preempted uint64         // for the scheduler's counts
+	at                 time.Time      // of the snapshot, where that has shown the room of reservations that were over
 
 	// What order and sights begin with, so that few items need no more memory.
 	fewOrder  [16]int32

@@ -88,6 +88,11 @@ func (s *Scheduler) WaitMark(ctx context.Context) error {
 	case ctx == nil:
 		return absent("context")
 	}
+	return s.watch(ctx, s.marked)
+}
+
+// watch blocks until there is something to tell of: found reports that, and takes it as told.
+func (s *Scheduler) watch(ctx context.Context, found func() bool) error {
 	ws := &s.owner.watchers
 	for {
 		if ctx.Err() != nil {
@@ -95,11 +100,9 @@ func (s *Scheduler) WaitMark(ctx context.Context) error {
 		}
 		w := &waiter{woken: atomics.NewEvent[baton]()}
 		ws.add(w)
-		over, marked := s.superseded(), false
-		if !over {
-			marked = s.marked()
-		}
-		if !over && !marked {
+		over := s.superseded()
+		there := !over && found()
+		if !over && !there {
 			if _, woken := w.woken.Wait(ctx); woken {
 				continue
 			}
@@ -108,7 +111,7 @@ func (s *Scheduler) WaitMark(ctx context.Context) error {
 		switch {
 		case over:
 			return s.supersededError()
-		case marked:
+		case there:
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Kind is the kind of an event of a request, a task or a lease.
+// Kind is the kind of an event of a request, a task, a lease, an offer or a round.
 type Kind uint8
 
 // The kinds of events.
@@ -17,9 +18,11 @@ const (
 	Refused                   // a request failed: Err tells why
 	Preempted                 // room that was granted is taken back
 	Released                  // room was given back
+	Offered                   // free room was offered
+	Round                     // a round of placements was committed: Count are its grants
 )
 
-var kindNames = [...]string{Granted: "granted", Refused: "refused", Preempted: "preempted", Released: "released"}
+var kindNames = [...]string{Granted: "granted", Refused: "refused", Preempted: "preempted", Released: "released", Offered: "offered", Round: "round"}
 
 // String returns the kind in lower case.
 func (k Kind) String() string {
@@ -37,11 +40,12 @@ func (k Kind) String() string {
 type Event struct {
 	Kind    Kind
 	At      time.Time
-	Source  string           // the package that tells it: "pool"
+	Source  string           // the package that tells it: "pool", "loop", "offers", "flow"
 	Tenant  string           // or account, or framework
 	Label   string           // of the request, or the key of the job
 	Machine string           // where the room is
 	Need    resources.Vector // in base units of the source's space
+	Count   int              // of allocations, where it may be several
 	Waited  time.Duration    // of a granted request that waited
 	Err     error            // of a refused request
 }
@@ -49,7 +53,7 @@ type Event struct {
 // LogValue returns the event as a group, without fields that say nothing. Amounts
 // are printed by kind: an event does not know the names of a space.
 func (e Event) LogValue() slog.Value {
-	attrs := make([]slog.Attr, 0, 8)
+	attrs := make([]slog.Attr, 0, 9)
 	attrs = append(attrs, slog.String("kind", e.Kind.String()))
 	for _, text := range []struct{ key, value string }{
 		{"source", e.Source}, {"tenant", e.Tenant}, {"label", e.Label}, {"machine", e.Machine},
@@ -61,6 +65,9 @@ func (e Event) LogValue() slog.Value {
 	if e.Need != (resources.Vector{}) {
 		attrs = append(attrs, slog.String("need", (*resources.Space)(nil).Format(e.Need)))
 	}
+	if e.Count > 0 {
+		attrs = append(attrs, slog.Int("count", e.Count))
+	}
 	if e.Waited > 0 {
 		attrs = append(attrs, slog.Duration("waited", e.Waited))
 	}
@@ -68,4 +75,34 @@ func (e Event) LogValue() slog.Value {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
 	return slog.GroupValue(attrs...)
+}
+
+// Log writes each event of a subscription to a logger, until the subscription is closed or
+// ctx is done, and then how many events were dropped. A refusal is a warning, and so is a
+// preemption. Other events are of level debug. It blocks: give it a goroutine. A handler
+// that is slow drops events, and holds no scheduler up.
+func Log(ctx context.Context, to *slog.Logger, s *Subscription) {
+	for {
+		select {
+		case <-ctx.Done():
+			logDropped(ctx, to, s)
+			return
+		case e, open := <-s.Events():
+			if !open {
+				logDropped(ctx, to, s)
+				return
+			}
+			level := slog.LevelDebug
+			if e.Kind == Refused || e.Kind == Preempted {
+				level = slog.LevelWarn
+			}
+			to.LogAttrs(ctx, level, "scheduler", slog.Any("event", e))
+		}
+	}
+}
+
+func logDropped(ctx context.Context, to *slog.Logger, s *Subscription) {
+	if n := s.Dropped(); n > 0 {
+		to.LogAttrs(ctx, slog.LevelWarn, "scheduler", slog.Uint64("dropped", n))
+	}
 }

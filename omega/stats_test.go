@@ -1,0 +1,202 @@
+package omega_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func counts(name string, commits, granted uint64, refused ...observe.Refusal) observe.Counts {
+	c := observe.Counts{Name: name, Commits: commits, Claims: granted, Granted: granted, Refused: refused}
+	for _, r := range refused {
+		c.Claims += r.Count
+	}
+	return c
+}
+
+// granted has s granted a claim.
+func granted(t *testing.T, s *omega.Scheduler, c omega.Claim) omega.AllocationID {
+	t.Helper()
+	var tx omega.Txn
+	require.Equal(t, 1, commit(t, s, &tx, c))
+	a, _ := tx.Allocation(0)
+	return a
+}
+
+func TestSchedulerStats_CountsClaimsByTheirOutcome(t *testing.T) {
+	cell, ids := newCell(t, 3, resources.Vector{4})
+	first := register(t, cell, "one")
+	limited, err := cell.Register("limited", omega.Limits{Held: &resources.Vector{2}})
+	require.NoError(t, err)
+	require.Equal(t, counts("one", 0, 0), first.Stats())
+
+	send := func(s *omega.Scheduler, fill func(*omega.Txn)) *omega.Txn {
+		tx := new(omega.Txn)
+		fill(tx)
+		_, err := s.Commit(tx)
+		require.NoError(t, err)
+		return tx
+	}
+	tx := send(first, func(tx *omega.Txn) { tx.Claim(claim(ids[0], 3)) })
+	a, _ := tx.Allocation(0)
+	require.Equal(t, counts("one", 1, 1), first.Stats(), "a claim that is granted")
+	send(first, func(tx *omega.Txn) { tx.Claim(claim(ids[0], 3)) })
+	require.Equal(t, counts("one", 2, 1, observe.Refusal{Reason: "conflict", Count: 1}), first.Stats())
+	send(first, func(tx *omega.Txn) {
+		tx.Claim(claim(ids[1], 1))
+		tx.Claim(claim(ids[0], 2))
+		tx.Claim(claim(ids[2], 1))
+		tx.Release(a)
+	})
+	require.Equal(t, counts("one", 3, 4, observe.Refusal{Reason: "conflict", Count: 1}), first.Stats(), "releases are no claims, and come first")
+	send(first, func(tx *omega.Txn) {
+		tx.Gang = true
+		tx.Claim(claim(ids[1], 1))
+		tx.Claim(claim(ids[2], 4))
+	})
+	want := counts("one", 4, 4, observe.Refusal{Reason: "conflict", Count: 2}, observe.Refusal{Reason: "gang", Count: 1})
+	require.Equal(t, want, first.Stats())
+	send(first, func(tx *omega.Txn) { tx.Release(a) })
+	want.Commits++
+	require.Equal(t, want, first.Stats(), "a refused release is no claim")
+
+	require.NoError(t, cell.Drain(ids[2]))
+	send(limited, func(tx *omega.Txn) {
+		tx.Claim(claim(ids[1], 2))
+		tx.Claim(claim(ids[1], 1))
+		tx.Claim(claim(ids[2], 1))
+	})
+	got := limited.Stats()
+	require.EqualValues(t, 3, got.Claims)
+	require.EqualValues(t, 1, got.Granted)
+	var empty omega.Txn
+	_, err = limited.Commit(&empty)
+	require.ErrorIs(t, err, omega.ErrEmpty)
+	require.Equal(t, got, limited.Stats(), "a transaction that fails is none")
+	require.Equal(t, []observe.Counts{counts("", 0, 0), got, want}, cell.Stats())
+}
+
+func TestSchedulerStats_CountsPreemptions(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{4})
+	low := register(t, cell, "low")
+	high, err := cell.Register("high", omega.Limits{Highest: 1})
+	require.NoError(t, err)
+	var tx omega.Txn
+	var victims []omega.AllocationID
+	for range 2 {
+		a := granted(t, low, claim(ids[0], 2))
+		victims = append(victims, a)
+	}
+	tx.Reset()
+	tx.Now, tx.Grace = time.Unix(1, 0), time.Second
+	tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{4}, Precedence: 1, Victims: victims})
+	n, err := high.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.EqualValues(t, 2, high.Stats().Victims)
+	require.Zero(t, high.Stats().Preempted)
+	require.Zero(t, low.Stats().Victims)
+}
+
+func TestCellStats_KeepsTheCountsOfSchedulersThatAreGone(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{8})
+	s := register(t, cell, "s")
+	a := granted(t, s, claim(ids[0], 1))
+	next, err := cell.Replace("s")
+	require.NoError(t, err)
+	require.Equal(t, counts("s", 0, 0), next.Stats())
+	require.Equal(t, []observe.Counts{counts("", 0, 0), counts("s", 1, 1)}, cell.Stats())
+	b := granted(t, next, claim(ids[0], 1))
+	require.Equal(t, counts("s", 2, 2), cell.Stats()[1])
+	require.NoError(t, next.Release(a))
+	require.NoError(t, next.Release(b))
+	require.NoError(t, next.Leave())
+	require.Equal(t, []observe.Counts{counts("", 2, 2)}, cell.Stats())
+	again := register(t, cell, "s")
+	require.Equal(t, counts("s", 0, 0), again.Stats())
+}
+
+// Readers see numbers that only rise, and all of them in the end.
+func TestCellStats_MayBeReadWhileSchedulersCommit(t *testing.T) {
+	const schedulers, commits = 3, 500
+	cell, ids := newCell(t, 1, resources.Vector{2})
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	all.Go(func() {
+		var before observe.Counts
+		for {
+			var sum observe.Counts
+			for _, c := range cell.Stats() {
+				sum.Add(&c)
+			}
+			if sum.Commits < before.Commits || sum.Granted < before.Granted || sum.Claims < before.Claims {
+				t.Errorf("%v after %v", sum, before)
+				return
+			}
+			before = sum
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	var work sync.WaitGroup
+	grants := make([]uint64, schedulers)
+	for i := range schedulers {
+		s := register(t, cell, string(rune('a'+i)))
+		work.Go(func() {
+			var tx omega.Txn
+			for range commits {
+				tx.Reset()
+				tx.Claim(claim(ids[0], 1))
+				n, err := s.Commit(&tx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				grants[i] += uint64(n)
+				if a, ok := tx.Allocation(0); ok {
+					if err := s.Release(a); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	work.Wait()
+	close(stop)
+	all.Wait()
+	for i, c := range cell.Stats()[1:] {
+		require.EqualValues(t, commits, c.Commits)
+		require.EqualValues(t, commits, c.Claims)
+		require.Equal(t, grants[i], c.Granted)
+	}
+}
+
+func TestCellStats_CountsWaitingSchedulers(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{1})
+	holder, waiter := register(t, cell, "holder"), register(t, cell, "waiter")
+	a := granted(t, holder, claim(ids[0], 1))
+	done := make(chan error, 1)
+	go func() { done <- waiter.Wait(t.Context(), resources.Vector{1}) }()
+	for waiter.Stats().Waiting == 0 {
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+			t.Fatal("the wait is over")
+		default:
+		}
+	}
+	require.Equal(t, 1, cell.Stats()[2].Waiting)
+	require.NoError(t, holder.Release(a))
+	require.NoError(t, <-done)
+	require.Zero(t, waiter.Stats().Waiting)
+}
