@@ -8,37 +8,33 @@ import (
 	"io"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 )
 
-// read applies the entries of the store, until ctx ends or the journal fails. It tells began
-// once the begin of this process's session was applied, or why that will not be.
-func (c *Cell) read(ctx context.Context, nonce []byte, began chan<- error) {
+// read applies the entries of the store, until the cell's life ends or the journal fails.
+func (c *Cell) read() {
 	var err error
-	for wait := c.cfg.Retry / 1000; ; wait = min(2*wait+1, c.cfg.Retry) {
+	for wait := longestWait / 1000; ; wait = min(2*wait+1, longestWait) {
 		before := c.state.at
-		if err = c.follow(ctx, nonce, began); ctx.Err() != nil {
-			err = context.Cause(ctx)
+		if err = c.follow(); c.life.Err() != nil {
+			err = context.Cause(c.life)
 			break
 		}
 		if lasting(err) {
 			break
 		}
 		if c.state.at > before {
-			wait = c.cfg.Retry / 1000
+			wait = longestWait / 1000
 		}
 		retry := time.NewTimer(wait)
 		select {
 		case <-retry.C:
-		case <-ctx.Done():
+		case <-c.life.Done():
 			retry.Stop()
 		}
 	}
 	c.fail(err)
-	select {
-	case began <- err:
-	default: // it is known that the session has begun
-	}
 	c.stop(err)
 }
 
@@ -53,26 +49,34 @@ func lasting(err error) bool {
 }
 
 // follow applies the entries of the store from the present position on.
-func (c *Cell) follow(ctx context.Context, nonce []byte, began chan<- error) error {
-	for e, err := range c.store.Read(ctx, c.state.at) {
-		if err != nil {
+func (c *Cell) follow() error {
+	for e, err := range c.store.Read(c.life, c.state.at) {
+		switch {
+		case err != nil:
 			return err
-		}
-		if e.At != c.state.at+1 {
+		case e.Data == nil && e.At != c.state.at:
+			return fmt.Errorf("%w: entries end at position %d, want %d", ErrDamaged, e.At, c.state.at)
+		case e.Data == nil:
+			select {
+			case c.opening.tail <- tail{check{c.state.at, c.state.log, c.state.digest}, c.state.cell == nil}:
+			default: // the first one counts
+			}
+			continue
+		case e.At != c.state.at+1:
 			return fmt.Errorf("%w: entry %d behind entry %d", ErrDamaged, e.At, c.state.at)
 		}
-		if err := c.apply(e, nonce, began); err != nil {
+		if err := c.apply(e); err != nil {
 			return err
 		}
 	}
-	return context.Cause(ctx)
+	return context.Cause(c.life)
 }
 
 // apply applies one entry.
-func (c *Cell) apply(at Entry, nonce []byte, began chan<- error) error {
+func (c *Cell) apply(at Entry) error {
 	e, err := decodeEntry(at.Data)
 	if errors.Is(err, ErrVersion) {
-		return fmt.Errorf("position %d: %w", at.At, err)
+		return fault.Newf("journal", err, "position %d", at.At)
 	}
 	s := &c.state
 	if err == nil {
@@ -87,10 +91,11 @@ func (c *Cell) apply(at Entry, nonce []byte, began chan<- error) error {
 	case err != nil:
 		err = errSkipped // in every copy
 	case e.kind == beginEntry:
-		err = c.applyBegin(at.At, &e, nonce)
+		applied, err = c.applyBegin(at.At, &e)
 	case s.sessions[e.session] == 0: // it has ended
 		if mine {
 			err = fmt.Errorf("%w: at position %d", ErrExpired, at.At)
+			c.refuse(err)
 		}
 	case e.number <= s.sessions[e.session]: // it was sent again
 	case e.number != s.sessions[e.session]+1:
@@ -111,16 +116,24 @@ func (c *Cell) apply(at Entry, nonce []byte, began chan<- error) error {
 	}
 	s.settle()
 	c.applyDone(at, own)
-	switch {
-	case applied:
+	if applied {
 		signal(c.applied)
-	case e.kind == beginEntry && bytes.HasPrefix(e.body, nonce):
-		select {
-		case began <- nil:
-		default: // it was sent again
-		}
+	}
+	if applied && e.kind == beginEntry {
+		c.opening.began <- struct{}{}
 	}
 	return nil
+}
+
+// refuse fails the operations in flight: no copy applies them.
+func (c *Cell) refuse(err error) {
+	c.mu.Lock()
+	flight := c.flight
+	c.flight = nil
+	c.mu.Unlock()
+	for i := range flight {
+		flight[i].fail(err)
+	}
 }
 
 var errSkipped = errors.New("journal: operation that can not be decoded")
@@ -141,39 +154,42 @@ func (c *Cell) ended(mine bool) {
 	}
 }
 
-// applyBegin begins a session, with the first state of the cell if there is none.
-func (c *Cell) applyBegin(at Position, e *entry, nonce []byte) error {
+// applyBegin begins a session, with the first state of the cell if there is none. It reports
+// whether the session is that of this process.
+func (c *Cell) applyBegin(at Position, e *entry) (mine bool, err error) {
 	if len(e.body) < nonceSize {
-		return errSkipped
+		return false, errSkipped
 	}
 	if c.state.cell == nil {
 		cell, err := omega.Restore(bytes.NewReader(e.body[nonceSize:]), c.cfg.First.Space)
 		if err != nil {
-			return fmt.Errorf("journal: first state at position %d: %w", at, err)
+			return false, fault.Newf("journal", err, "first state at position %d", at)
 		}
 		if err := cell.SetJournal((*batcher)(c)); err != nil {
-			return err
+			return false, err
 		}
 		c.state.cell = cell
 	}
 	c.state.begin(at)
-	if bytes.HasPrefix(e.body, nonce) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.number == 0 { // else it was sent again
-			c.session, c.number = at, 1
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.number > 0 || c.opening.nonce == nil || !bytes.HasPrefix(e.body, c.opening.nonce) {
+		return false, nil // another process's, or it was sent again
 	}
-	return nil
+	c.session, c.number = at, 1
+	return true, nil
 }
 
 // applyOps applies the operations of an entry. It returns the parts of an entry of this
-// process, which are applied to the transactions of their callers.
+// process, whose callers wait for their outcomes. An entry whose callers were told that its
+// outcome is unknown is applied as those of other processes are.
 func (c *Cell) applyOps(e *entry, mine bool) (own []sending, err error) {
 	if mine {
 		c.mu.Lock()
 		own, c.flight = c.flight, nil
 		c.mu.Unlock()
+	}
+	if len(own) > 0 {
 		for i := range own {
 			if op := own[i].op; op != nil {
 				c.state.outcome(op.Apply())
@@ -197,9 +213,12 @@ func (c *Cell) applyOps(e *entry, mine bool) (own []sending, err error) {
 
 // applyDone tells of an entry that was applied, and begins the checkpoints that are due.
 func (c *Cell) applyDone(at Entry, own []sending) {
-	s := &c.state
+	s, due := &c.state, c.cfg.Checkpoint
 	c.mu.Lock()
 	c.checked = check{s.at, s.log, s.digest}
+	if c.unsaid != nil {
+		due /= 8
+	}
 	c.mu.Unlock()
 	c.unsaved += int64(len(at.Data))
 	for i := range own {
@@ -210,7 +229,7 @@ func (c *Cell) applyDone(at Entry, own []sending) {
 			own[i].done <- nil
 		}
 	}
-	if c.unsaved >= c.cfg.Checkpoint {
+	if c.unsaved >= due {
 		select {
 		case c.saving <- struct{}{}:
 			c.checkpoint(make(chan error, 1), true)
@@ -234,11 +253,25 @@ func (c *Cell) checkpoint(done chan<- error, token bool) {
 			}
 		}
 		defer func() { <-c.saving }()
-		done <- c.store.Replace(c.life, at, func(w io.Writer) error {
+		err := c.store.Replace(c.life, at, func(w io.Writer) error {
 			if _, err := w.Write(header); err != nil {
 				return err
 			}
 			return cut.Save(w)
 		})
+		c.checkpointed(at, err)
+		done <- err
 	})
+}
+
+// checkpointed notes the result of a checkpoint.
+func (c *Cell) checkpointed(at Position, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		c.saved, c.unsaid = max(c.saved, at), nil
+	case c.life.Err() == nil:
+		c.unsaid = fault.Newf("journal", err, "checkpoint at position %d", at)
+	}
 }

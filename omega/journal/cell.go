@@ -5,11 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -22,10 +22,11 @@ type Config struct {
 	First omega.Config
 	// Checkpoint is how many bytes of entries are applied between checkpoints, 0 for 64 MiB.
 	Checkpoint int64
-	// Retry is the longest wait before an append with an unknown outcome is sent again,
-	// 0 for a second. The first wait is a thousandth of that, and each is twice the one before.
-	Retry time.Duration
 }
+
+// longestWait is the longest wait before an append with an unknown outcome is sent again, or a
+// walk is begun again. The first one is a thousandth of that, and each is twice the one before.
+const longestWait = time.Second
 
 // maxEntry is the size beyond which a batch takes no further operation.
 const maxEntry = 256 << 10
@@ -46,13 +47,15 @@ type Cell struct {
 	wake    chan struct{}  // of capacity 1: there is something to send
 	applied chan struct{}  // of capacity 1: the entry in flight was applied
 
-	state state // of the applier
-
-	unsaved int64 // bytes of entries since the last checkpoint
+	state   state // of the applier
+	unsaved int64 // bytes of entries since the last checkpoint was begun
 
 	saving chan struct{} // of capacity 1: has a token while a checkpoint is written
 
 	mu      sync.Mutex // guards what follows
+	opening opening    // the channels are not guarded
+	saved   Position   // of the last checkpoint
+	unsaid  error      // of a checkpoint since
 	queue   []sending
 	flight  []sending // in the entry that is being appended
 	session Position  // 0 until the begin of the session was applied
@@ -74,19 +77,16 @@ type sending struct {
 // store gets one as in cfg.First. The cell is kept until Close, or until its journal
 // fails: see [Cell.Err]. One process at a time uses a store unless the store says otherwise.
 //
-// It begins a session in the store, by which the store's entries of this process are told
-// from others. Cost: that of [omega.Restore], and that of the operations behind the
+// It reads all entries, and then begins a session in the store, by which the store's entries of
+// this process are told from others. It appends nothing to a store that it refuses. Cost: that of [omega.Restore], and that of the operations behind the
 // last checkpoint. Errors: [ErrDamaged], [ErrForked], [ErrDiverged], [ErrVersion]; those
 // of the store, of [omega.Restore] and of [omega.NewCell]; the cause of ctx.
 func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	if store == nil {
-		return nil, fmt.Errorf("journal: store: %w", resources.ErrNil)
+		return nil, fault.New("journal", "store", resources.ErrNil)
 	}
 	if cfg.Checkpoint <= 0 {
 		cfg.Checkpoint = 64 << 20
-	}
-	if cfg.Retry <= 0 {
-		cfg.Retry = time.Second
 	}
 	for {
 		c, err := open(ctx, store, cfg)
@@ -101,31 +101,25 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 func open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	c := &Cell{
 		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1), saving: make(chan struct{}, 1),
-		state: state{sessions: make(map[Position]uint64)},
+		state: state{sessions: make(map[Position]uint64)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
 	}
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
-	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	c.stop, c.life = stop, running
-	nonce, err := c.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	began := make(chan error, 1)
-	c.running.Go(func() { c.read(running, nonce, began) })
-	select {
-	case err = <-began:
-	case <-ctx.Done():
+	c.life, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	opened := context.AfterFunc(ctx, func() { c.stop(context.Cause(ctx)) })
+	c.running.Go(c.read)
+	err := c.begin()
+	if !opened() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		stop(ErrClosed)
-		c.running.Wait()
+		c.stop(ErrClosed)
+		_ = until(ctx, &c.running)
 		return nil, err
 	}
 	c.Cell = c.state.cell
-	c.ending.Go(func() { c.send(running) })
+	c.ending.Go(c.send)
 	return c, nil
 }
 
@@ -139,30 +133,64 @@ func (c *Cell) load(ctx context.Context) error {
 	if err = errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	c.state = *s
+	c.state, c.saved = *s, at
 	return c.state.cell.SetJournal((*batcher)(c))
 }
 
-// begin appends the entry that begins the session, and returns its nonce.
-func (c *Cell) begin(ctx context.Context) (nonce []byte, err error) {
-	nonce = make([]byte, nonceSize)
+// opening holds the news of the applier for the goroutine that opens the cell.
+type opening struct {
+	nonce []byte        // of the session; nil until it is to begin
+	tail  chan tail     // of capacity 1: the first end of the entries
+	began chan struct{} // of capacity 1: the begin of the session was applied
+}
+
+// tail is the end of the entries that a store had when it was opened.
+type tail struct {
+	check
+	empty bool // there is no cell yet
+}
+
+// begin begins the session once the entries are applied that the store has: nothing is
+// appended to one that cannot be read.
+func (c *Cell) begin() error {
+	var end tail
+	select {
+	case end = <-c.opening.tail:
+	case <-c.life.Done():
+		return context.Cause(c.life)
+	}
+	nonce := make([]byte, nonceSize)
 	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
+		return err
 	}
 	body := bytes.NewBuffer(bytes.Clone(nonce))
-	if c.state.cell == nil {
+	if end.empty {
 		// Of several processes that begin at the same time, the first one's state is taken.
 		cell, err := omega.NewCell(c.cfg.First)
 		if err == nil {
 			err = save(cell, body)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	e := entry{kind: beginEntry, applied: c.state.at, log: c.state.log, state: c.state.digest, body: body.Bytes()}
-	_, err = c.append(ctx, e.encode(nil))
-	return nonce, err
+	c.mu.Lock()
+	c.opening.nonce = nonce
+	c.mu.Unlock()
+	e := entry{kind: beginEntry, applied: end.at, log: end.log, state: end.digest, body: body.Bytes()}
+	if _, err := c.append(e.encode(nil)); err != nil {
+		return err
+	}
+	select {
+	case <-c.opening.began:
+	case <-c.life.Done():
+		return context.Cause(c.life)
+	}
+	select {
+	case <-c.applied: // that of the begin
+	default:
+	}
+	return nil
 }
 
 // save writes a new cell, as a cell with a journal is saved.

@@ -16,12 +16,16 @@
 //
 // Snapshots, searches and scores stay local and lock-free. A commit costs an append more.
 //
-//	event                    result
-//	store is slow            commits wait, snapshots stay readable, [Cell.Lag] grows
-//	context of a commit ends omega.ErrOutcome; a commit of the same Txn again resolves it
-//	store fails for good     the cell refuses all changes from then on: open it again
-//	process dies             allocations stay; [omega.Cell.Take] returns their scheduler's successor
-//	entry is lost or altered ErrForked, or the store's error, and no further change
+//	event                      result
+//	store is slow              commits wait, snapshots stay readable, [Cell.Lag] grows
+//	context of a commit ends   omega.ErrOutcome; a commit of the same Txn again resolves it
+//	store fails for good       the cell refuses all changes from then on: open it again
+//	checkpoint fails           the cell goes on, [Cell.Saved] tells of it
+//	process dies               allocations stay; [omega.Cell.Take] returns their scheduler's successor
+//	entry is lost or altered   ErrForked, or the store's error, and no further change
+//	file is damaged            ErrDamaged with the position, and nothing is opened
+//	second process, one folder file.ErrLocked
+//	journal of a later version ErrVersion, and nothing is written
 //
 // Package file has a store of files; package journaltest has tests for any store.
 package journal

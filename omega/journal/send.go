@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 )
 
@@ -51,7 +52,7 @@ func (s *sending) fail(err error) {
 }
 
 // send appends what is in the queue, an entry at a time, until the session has ended.
-func (c *Cell) send(ctx context.Context) {
+func (c *Cell) send() {
 	var data []byte
 	for {
 		e, ok := c.batch()
@@ -59,12 +60,12 @@ func (c *Cell) send(ctx context.Context) {
 			select {
 			case <-c.wake:
 				continue
-			case <-ctx.Done():
+			case <-c.life.Done():
 				return
 			}
 		}
 		data = e.encode(data[:0])
-		applied, err := c.append(ctx, data)
+		applied, err := c.append(data)
 		if err != nil {
 			c.fail(err)
 			return
@@ -72,7 +73,7 @@ func (c *Cell) send(ctx context.Context) {
 		if !applied {
 			select {
 			case <-c.applied:
-			case <-ctx.Done():
+			case <-c.life.Done():
 				return
 			}
 		}
@@ -113,9 +114,9 @@ func (c *Cell) batch() (e entry, ok bool) {
 
 // append appends an entry, again and again while the outcome is unknown. It reports
 // whether the entry was applied meanwhile: then the token of that is taken.
-func (c *Cell) append(ctx context.Context, data []byte) (applied bool, err error) {
-	for wait := c.cfg.Retry / 1000; ; wait = min(2*wait+1, c.cfg.Retry) {
-		err := c.store.Append(ctx, data)
+func (c *Cell) append(data []byte) (applied bool, err error) {
+	for wait := longestWait / 1000; ; wait = min(2*wait+1, longestWait) {
+		err := c.store.Append(c.life, data)
 		switch {
 		case err == nil:
 			return false, nil
@@ -128,9 +129,9 @@ func (c *Cell) append(ctx context.Context, data []byte) (applied bool, err error
 			retry.Stop()
 			return true, nil
 		case <-retry.C:
-		case <-ctx.Done():
+		case <-c.life.Done():
 			retry.Stop()
-			return false, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return false, errors.Join(context.Cause(c.life), err)
 		}
 	}
 }
@@ -140,10 +141,8 @@ func (c *Cell) append(ctx context.Context, data []byte) (applied bool, err error
 func (c *Cell) fail(err error) {
 	c.mu.Lock()
 	if c.err == nil {
-		if errors.Is(err, ErrClosed) {
-			c.err = err
-		} else {
-			c.err = fmt.Errorf("%w: %w", ErrFailed, err)
+		if c.err = err; !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFailed) {
+			c.err = fault.New("journal", fault.Bare(ErrFailed), err, ErrFailed)
 		}
 	}
 	err = c.err
@@ -151,7 +150,7 @@ func (c *Cell) fail(err error) {
 	c.flight, c.queue = nil, nil
 	c.mu.Unlock()
 	for i := range flight {
-		flight[i].fail(fmt.Errorf("%w: %w", omega.ErrOutcome, err))
+		flight[i].fail(fault.New("omega", fault.Bare(omega.ErrOutcome), err, omega.ErrOutcome))
 	}
 	for i := range queue {
 		queue[i].fail(err)
@@ -210,31 +209,50 @@ func (c *Cell) ask(ctx context.Context, saves bool) error {
 	}
 }
 
+// Saved returns the position of the last checkpoint, 0 for none, and the error of a later one
+// that has failed. The cell goes on without a checkpoint: the store keeps more entries, and
+// the next Open applies more. Another one is tried after an eighth of [Config.Checkpoint].
+func (c *Cell) Saved() (Position, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.saved, c.unsaid
+}
+
 // Close ends the session once the changes that were sent before are kept, and releases
 // nothing in the cell. Later changes fail with [ErrClosed]. If ctx ends first, the outcome of
-// changes in progress is unknown. The store stays open: it is its opener's. Errors: as for
-// [Cell.Err] of a journal that has failed, and the cause of ctx.
+// changes in progress is unknown, and Close does not wait for calls of the store to return.
+// The store stays open: it is its opener's. Errors: as for [Cell.Err] of a journal that has
+// failed, and the cause of ctx.
 func (c *Cell) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
 	signal(c.wake)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.ending.Wait()
-	}()
-	var err error
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	err := until(ctx, &c.ending)
+	if err != nil {
+		c.fail(ErrClosed) // calls of the store may not return
 	}
 	c.stop(ErrClosed)
-	c.running.Wait()
-	<-ended
-	if failed := c.Err(); err == nil && !errors.Is(failed, ErrClosed) {
+	if stuck := until(ctx, &c.running); err == nil {
+		err = stuck
+	}
+	if failed := c.Err(); err == nil && errors.Is(failed, ErrFailed) {
 		err = failed
 	}
 	return err
+}
+
+// until waits for goroutines to end, or for ctx.
+func until(ctx context.Context, running *sync.WaitGroup) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

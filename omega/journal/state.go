@@ -52,10 +52,12 @@ func (s *state) outcome(d uint64) {
 	s.digest = crc32.Update(s.digest, castagnoli(), b[:])
 }
 
-// compare compares the checks of an entry with those of this copy, if it has them still.
+// compare compares the checks of the next entry with those of this copy, if it has them still.
 func (s *state) compare(e *entry) error {
 	have := s.checks[e.applied%remembered]
 	switch {
+	case e.applied > s.at:
+		return fmt.Errorf("%w: the writer of position %d had applied position %d, want one before its own", ErrForked, s.at+1, e.applied)
 	case have.at != e.applied || e.applied == 0:
 		return nil
 	case have.log != e.log:

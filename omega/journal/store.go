@@ -5,13 +5,17 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
 )
 
 // Position is the number of an entry in the order of a [Store], from 1. 0 stands before all
 // entries. Positions have no gaps.
 type Position uint64
 
-// Entry is one entry of a store. The reader must not change Data.
+// Entry is one entry of a store. The reader must not change Data, which is good until the
+// walk goes on. An Entry without Data marks the end of the entries: see [Store].
 type Entry struct {
 	At   Position
 	Data []byte
@@ -25,8 +29,9 @@ type Store interface {
 	// store takes no more entries. Append does not keep entry.
 	Append(ctx context.Context, entry []byte) error
 	// Read walks the durable entries behind a position, in order and without a gap. At the
-	// end it waits for more, until ctx ends. It yields an error once, as the last pair:
-	// the cause of ctx, [ErrTrimmed], or that of a damaged store.
+	// end it yields an Entry without Data, with the position of the last one, and waits for
+	// more until ctx ends. It yields an error once, as the last pair: the cause of ctx,
+	// [ErrTrimmed], or that of a damaged store.
 	Read(ctx context.Context, after Position) iter.Seq2[Entry, error]
 	// Checkpoint returns the last checkpoint and its position, or position 0 and nil.
 	Checkpoint(ctx context.Context) (Position, io.ReadCloser, error)
@@ -38,11 +43,13 @@ type Store interface {
 
 // The errors of a journal.
 var (
-	// ErrFailed reports that a store or a journal takes no more changes: open it again.
-	ErrFailed = errors.New("journal: failed, open it again")
+	// ErrFailed reports that a store or a journal takes no more changes: open it again. It
+	// wraps [omega.ErrJournal].
+	ErrFailed = fault.Text("journal: failed, open it again", omega.ErrJournal)
 	// ErrClosed reports a change of a cell that was closed. The change was not made, unless
-	// the error wraps [omega.ErrOutcome] besides: then it is not known.
-	ErrClosed = errors.New("journal: closed")
+	// the error wraps [omega.ErrOutcome] besides: then it is not known. It wraps
+	// [omega.ErrJournal].
+	ErrClosed = fault.Text("journal: closed", omega.ErrJournal)
 	// ErrTrimmed reports that entries behind the asked position were dropped.
 	ErrTrimmed = errors.New("journal: entries were trimmed")
 	// ErrDamaged reports bytes that no journal has written, or not in this place.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,13 +86,52 @@ func TestCell_RefusesChangesAfterTheStoreHasFailed(t *testing.T) {
 		err := cell.Drain(m)
 		require.ErrorIs(t, err, omega.ErrOutcome)
 		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, err, omega.ErrJournal)
 		err = cell.Drain(m)
 		require.ErrorIs(t, err, journal.ErrFailed)
+		require.ErrorIs(t, err, omega.ErrJournal)
 		require.NotErrorIs(t, err, omega.ErrOutcome)
 		require.ErrorIs(t, cell.Sync(t.Context()), journal.ErrFailed)
 		require.ErrorIs(t, cell.Err(), broken)
 		require.ErrorIs(t, cell.Close(t.Context()), broken)
 	})
+}
+
+// After Close a change is refused for good.
+func TestCell_RefusesChangesAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell := open(t, newSim(1).Client(), first(1))
+		require.NoError(t, cell.Close(t.Context()))
+		m, _ := cell.Machine("m0")
+		err := cell.Drain(m)
+		require.ErrorIs(t, err, journal.ErrClosed)
+		require.ErrorIs(t, err, omega.ErrJournal)
+		require.NotErrorIs(t, err, omega.ErrOutcome)
+	})
+}
+
+// paused is a store with walks that wait, while hold is set, until on is closed.
+type paused struct {
+	journal.Store
+	hold atomic.Bool
+	on   chan struct{}
+}
+
+func (p *paused) Read(ctx context.Context, after journal.Position) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for e, err := range p.Store.Read(ctx, after) {
+			if p.hold.Load() {
+				<-p.on
+				p.hold.Store(false)
+				if e.Data != nil {
+					return // a walk that is begun again
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // altered is a store that changes an entry as it is read.
@@ -104,7 +144,7 @@ type altered struct {
 func (a *altered) Read(ctx context.Context, after journal.Position) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		for e, err := range a.Store.Read(ctx, after) {
-			if e.At == a.at {
+			if e.At == a.at && e.Data != nil {
 				e.Data = a.edit(bytes.Clone(e.Data))
 			}
 			if !yield(e, err) {

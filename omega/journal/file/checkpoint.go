@@ -3,9 +3,9 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
@@ -21,11 +21,11 @@ func (s *Store) Checkpoint(context.Context) (journal.Position, io.ReadCloser, er
 	}
 	f, err := s.disk.open(checkpointName(s.checkpoint))
 	if err != nil {
-		return 0, nil, fmt.Errorf("file: checkpoint: %w", err)
+		return 0, nil, fault.New("file", "checkpoint", err)
 	}
 	size, err := f.size()
 	if err != nil {
-		return 0, nil, errors.Join(fmt.Errorf("file: checkpoint: %w", err), f.Close())
+		return 0, nil, errors.Join(fault.New("file", "checkpoint", err), f.Close())
 	}
 	return s.checkpoint, reader{io.NewSectionReader(f, 0, size), f}, nil
 }
@@ -48,15 +48,15 @@ func (s *Store) Replace(ctx context.Context, at journal.Position, save func(io.W
 		return nil
 	}
 	if err := s.write(ctx, at, save); err != nil {
-		return fmt.Errorf("file: %s: %w", checkpointName(at), err)
+		return fault.New("file", checkpointName(at), err)
 	}
 	old, had := s.checkpoint, s.saved
 	s.checkpoint, s.saved = at, true
-	var err error
 	if had {
-		err = s.disk.remove(checkpointName(old))
+		_ = s.disk.remove(checkpointName(old)) // the next Open removes what is left
 	}
-	return errors.Join(err, s.trim(at))
+	s.trim(at)
+	return nil
 }
 
 // write writes a checkpoint under another name, and renames it once it is durable.
@@ -95,7 +95,7 @@ func (w *writer) Write(b []byte) (int, error) {
 }
 
 // trim removes the segments that have nothing behind a position.
-func (s *Store) trim(at journal.Position) error {
+func (s *Store) trim(at journal.Position) {
 	s.mu.Lock()
 	var gone []segment
 	for len(s.segments) > 1 && s.segments[1].first <= at+1 {
@@ -103,9 +103,7 @@ func (s *Store) trim(at journal.Position) error {
 		s.segments = s.segments[1:]
 	}
 	s.mu.Unlock()
-	var err error
 	for _, g := range gone {
-		err = errors.Join(err, g.file.Close(), s.disk.remove(segmentName(g.first)))
+		_ = errors.Join(g.file.Close(), s.disk.remove(segmentName(g.first))) // as for a checkpoint
 	}
-	return err
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
-const sector = 512
-
 // memory is a disk that keeps unsynced writes apart.
 type memory struct {
 	files   map[string]*content // by the names that a program sees
@@ -52,6 +50,9 @@ func (m *memory) rename(from, to string) error {
 }
 
 func (m *memory) remove(name string) error {
+	if err := m.fault("remove"); err != nil {
+		return err
+	}
 	delete(m.files, name)
 	return nil
 }
@@ -65,14 +66,23 @@ func (m *memory) sync() error {
 }
 
 // crash returns a state that the disk may have after a crash: of each unsynced sector the old
-// or the new content, and a size between.
+// or the new content, and a size between. So it has, for each name by itself, the old or the
+// new file.
 func (m *memory) crash(rng *rand.Rand) *memory {
 	after := newMemory()
-	names := m.durable
-	if rng.IntN(2) == 0 {
-		names = m.files
+	names := maps.Clone(m.durable)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if m.files[name] != m.durable[name] && rng.IntN(2) == 0 {
+			delete(names, name) // removed, or renamed
+		}
 	}
-	for name, c := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if m.files[name] != m.durable[name] && rng.IntN(2) == 0 {
+			names[name] = m.files[name]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		c := names[name]
 		size := len(c.synced)
 		if more := len(c.now) - size; more > 0 {
 			size += rng.IntN(more + 1)
@@ -159,7 +169,8 @@ func (f *opened) size() (int64, error) { return int64(len(f.now)), nil }
 
 var errCrash = errors.New("crash")
 
-// Any of the unsynced sectors may reach the disk when the machine fails, at any step. Every
+// Any of the unsynced sectors and names may reach the disk when the machine fails, at any step,
+// or some steps after the process was killed. Every
 // acknowledged entry is there, in order. There is no entry that was not appended.
 func TestStore_LosesNothingAcknowledgedInACrash(t *testing.T) {
 	for seed := range uint64(1000) {
@@ -167,17 +178,24 @@ func TestStore_LosesNothingAcknowledgedInACrash(t *testing.T) {
 		disk, acked, sent := newMemory(), [][]byte{}, [][]byte{}
 		for range 1 + rng.IntN(4) {
 			steps := rng.IntN(60)
-			disk.fault = func(string) error {
+			fault := func(string) error {
 				if steps--; steps < 0 {
 					return errCrash
 				}
 				return nil
 			}
+			disk.fault = fault
 			s, err := open(disk)
 			if err == nil {
-				acked, sent = fill(t, s, rng, acked, sent)
+				disk.fault = func(string) error { return nil }
+				acked = verify(t, s, seed, acked, sent)
+				disk.fault = fault
+				acked, sent = fill(t, s, rng, acked, acked)
 			}
 			require.NotErrorIs(t, err, journal.ErrDamaged, "seed %d", seed)
+			if rng.IntN(2) == 0 {
+				continue // the process was killed, and the machine goes on
+			}
 			disk = disk.crash(rng)
 			s, err = open(disk)
 			require.NoError(t, err, "seed %d", seed)
@@ -225,6 +243,9 @@ func verify(t *testing.T, s *Store, seed uint64, acked, sent [][]byte) [][]byte 
 	if int(at) < have {
 		for e, err := range s.Read(t.Context(), at) {
 			require.NoError(t, err, "seed %d", seed)
+			if e.Data == nil {
+				continue
+			}
 			require.Equal(t, sent[e.At-1], e.Data, "seed %d: position %d", seed, e.At)
 			if int(e.At) == have {
 				break
@@ -265,10 +286,83 @@ func TestStore_FailsForGoodAfterAFailedSync(t *testing.T) {
 				require.ErrorIs(t, err, journal.ErrFailed)
 				break
 			}
+			if e.Data == nil {
+				continue
+			}
 			if got = append(got, string(e.Data)); len(got) == len(want) && !lasting {
 				break
 			}
 		}
 		require.Equal(t, want, got, failing)
+	}
+}
+
+// A checkpoint is written although what it replaces cannot be removed. The next Open removes
+// that.
+func TestReplace_SucceedsWhereTheOldFilesCannotBeRemoved(t *testing.T) {
+	disk := newMemory()
+	s, err := open(disk)
+	require.NoError(t, err)
+	save := func(w io.Writer) error {
+		_, err := io.WriteString(w, "state")
+		return err
+	}
+	full := bytes.Repeat([]byte{1}, segmentSize)
+	for at := range journal.Position(2) {
+		require.NoError(t, s.Append(t.Context(), full))
+		require.NoError(t, s.Append(t.Context(), []byte("small")))
+		disk.fault = func(call string) error {
+			if call == "remove" {
+				return errors.New("not permitted")
+			}
+			return nil
+		}
+		require.NoError(t, s.Replace(t.Context(), 2*at+1, save))
+	}
+	names, _ := disk.list()
+	require.Equal(t, []string{checkpointName(1), checkpointName(3), segmentName(1), segmentName(2), segmentName(4)}, names)
+	at, r, err := s.Checkpoint(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.EqualValues(t, 3, at)
+	require.NoError(t, s.Close())
+
+	disk.fault = func(string) error { return nil }
+	s, err = open(disk)
+	require.NoError(t, err)
+	names, _ = disk.list()
+	require.Equal(t, []string{checkpointName(3), segmentName(4)}, names)
+	require.NoError(t, s.Close())
+}
+
+// A process was killed before the name of its checkpoint was durable. The machine fails while the
+// store is opened again, at any step: the checkpoint is there then, or the entries below it.
+func TestOpen_LosesNothingInACrashBehindAKilledCheckpoint(t *testing.T) {
+	entries := [][]byte{[]byte("one"), []byte("two")}
+	for steps := range 8 {
+		for seed := range uint64(40) {
+			disk := newMemory()
+			for i, e := range entries {
+				at := journal.Position(i + 1)
+				data := append(header(at), appendFrame(nil, at, e)...)
+				disk.files[segmentName(at)] = &content{now: data, synced: data}
+			}
+			saved := &content{now: []byte("at 1"), synced: []byte("at 1")}
+			disk.files[temporary] = saved
+			require.NoError(t, disk.sync())
+			require.NoError(t, disk.rename(temporary, checkpointName(1)))
+
+			left := steps
+			disk.fault = func(string) error {
+				if left--; left < 0 {
+					return errCrash
+				}
+				return nil
+			}
+			_, _ = open(disk)
+			s, err := open(disk.crash(rand.New(rand.NewPCG(seed, 5))))
+			require.NoError(t, err, "seed %d, %d steps", seed, steps)
+			verify(t, s, seed, entries, entries)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +60,7 @@ type folder struct {
 
 // openFolder locks a folder.
 func openFolder(path string) (*folder, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeFolder(path, syncFolder); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
@@ -69,6 +71,41 @@ func openFolder(path string) (*folder, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &folder{path, f}, nil
+}
+
+// makeFolder makes a folder where there is none, with those above it, and makes its name
+// durable. One that has no segment yet may be of a process that was killed before that.
+func makeFolder(path string, sync func(path string) error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if files, err := os.ReadDir(path); err == nil && slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), segmentPrefix) }) {
+		return nil
+	}
+	return makeName(path, sync)
+}
+
+// makeName is makeFolder for one that has no segment. The folder above is durable before it is
+// made: so at most the last one is not where a process was killed.
+func makeName(path string, sync func(path string) error) error {
+	above := filepath.Dir(path)
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		if err := sync(above); !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		return nil // it was made for this process, by another one
+	case !errors.Is(err, fs.ErrNotExist) || above == path:
+		return err
+	}
+	if err := makeName(above, sync); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	return sync(above)
 }
 
 func (d *folder) list() (names []string, err error) {

@@ -4,7 +4,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -13,7 +12,7 @@ import (
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("%w: %s", ErrLocked, f.Name())
+		return ErrLocked
 	}
 	return os.NewSyscallError("flock", err)
 }

@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"unsafe"
@@ -22,7 +21,7 @@ func lock(f *os.File) error {
 	case ok != 0:
 		return nil
 	case errors.Is(err, lockViolation):
-		return fmt.Errorf("%w: %s", ErrLocked, f.Name())
+		return ErrLocked
 	}
 	return os.NewSyscallError("LockFileEx", err)
 }

@@ -2,12 +2,12 @@ package file
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
@@ -21,6 +21,9 @@ func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[jour
 		for {
 			data, grown, err := w.next()
 			if err == nil && data == nil {
+				if !yield(journal.Entry{At: w.at - 1}, nil) {
+					return
+				}
 				select {
 				case <-grown:
 					continue
@@ -89,7 +92,7 @@ func (w *walk) frame(g *segment, at journal.Position) ([]byte, error) {
 	if err := w.fill(g, frameSize); err != nil {
 		return nil, err
 	}
-	size := frameSize + int64(binary.LittleEndian.Uint32(w.buf[w.used:]))
+	size, _ := headOf(w.buf[w.used:])
 	if size <= g.end-w.from-int64(w.used) {
 		if err := w.fill(g, int(size)); err != nil {
 			return nil, err
@@ -120,7 +123,7 @@ func (w *walk) fill(g *segment, n int) error {
 	}
 	w.buf = w.buf[:size]
 	if _, err := g.file.ReadAt(w.buf, w.from); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: file: %w", journal.ErrFailed, err)
+		return fault.New("file", fault.Bare(journal.ErrFailed), err, journal.ErrFailed)
 	}
 	return nil
 }

@@ -11,16 +11,17 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
 // ErrLocked reports that another process has the folder open.
-var ErrLocked = errors.New("file: journal is in use by another process")
+var ErrLocked = errors.New("file: in use by another process")
 
 const (
 	segmentMagic = "OmegaSeg"
 	headerSize   = 8 + 8 + 4 // of a segment: the magic, its first position, a checksum
-	frameSize    = 4 + 4 + 4 // of a frame before its data: length, position modulo 2^32, checksum
+	frameSize    = 4 + 4 + 4 // of a frame before its data: length, place, checksum
 
 	// segmentSize is the size beyond which the next entry begins a new segment.
 	segmentSize = 16 << 20
@@ -44,6 +45,7 @@ type Store struct {
 	replacing  sync.Mutex       // held while a checkpoint is written; guards what follows
 	checkpoint journal.Position // of the last one
 	saved      bool             // there is one
+	closed     bool
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -61,11 +63,11 @@ type segment struct {
 func Open(folder string) (*Store, error) {
 	d, err := openFolder(folder)
 	if err != nil {
-		return nil, fmt.Errorf("file: journal in %s: %w", folder, err)
+		return nil, fault.Newf("file", err, "journal in %s", folder)
 	}
 	s, err := open(d)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("file: journal in %s: %w", folder, err), d.close())
+		return nil, errors.Join(fault.Newf("file", err, "journal in %s", folder), d.close())
 	}
 	return s, nil
 }
@@ -103,6 +105,11 @@ func open(d disk) (*Store, error) {
 // and a failed sync may have left pages that no later sync writes.
 func (s *Store) recover() error {
 	s.next = s.checkpoint + 1
+	if len(s.segments) > 0 { // before any is removed: the name of the checkpoint may not be durable
+		if err := s.disk.sync(); err != nil {
+			return err
+		}
+	}
 	// A trim may have removed some of the segments below the checkpoint, in any order.
 	for len(s.segments) > 1 && s.segments[1].first <= s.next {
 		g := s.segments[0]
@@ -129,7 +136,7 @@ func (s *Store) recover() error {
 			return err
 		}
 		kept, next := scan(data, g.first)
-		if kept < len(data) && (!last || follows(data[kept:], next)) {
+		if kept < len(data) && (!last || !torn(data[kept:], int64(kept), next)) {
 			return fmt.Errorf("%w: %s: byte %d, position %d: want a frame", journal.ErrDamaged, segmentName(g.first), kept, next)
 		}
 		if last {
@@ -143,9 +150,24 @@ func (s *Store) recover() error {
 		return fmt.Errorf("%w: entries end at position %d, the checkpoint is at %d", journal.ErrDamaged, s.next-1, s.checkpoint)
 	}
 	if len(s.segments) == 0 {
-		return s.begin()
+		if err := s.begin(); err != nil {
+			return err
+		}
 	}
-	return s.disk.sync()
+	return s.clean()
+}
+
+// clean removes what a process has left that ended while it wrote a checkpoint, or before it
+// removed the one before.
+func (s *Store) clean() error {
+	names, err := s.disk.list()
+	for _, name := range names {
+		at, old := positionOf(name, checkpointPrefix)
+		if name == temporary || old && at < s.checkpoint {
+			err = errors.Join(err, s.disk.remove(name))
+		}
+	}
+	return err
 }
 
 // rewrite makes a segment consist of the data, which it had at its beginning, and of a
@@ -173,8 +195,6 @@ func (s *Store) begin() error {
 	return nil
 }
 
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
 func header(first journal.Position) []byte {
 	b := binary.LittleEndian.AppendUint64([]byte(segmentMagic), uint64(first))
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
@@ -185,58 +205,10 @@ func writeHeader(f handle, first journal.Position) error {
 	return errors.Join(err, f.Sync())
 }
 
-// scan returns the end of the frames at the beginning of a segment, 0 without a header, and
-// the position behind them.
-func scan(data []byte, first journal.Position) (end int, next journal.Position) {
-	if len(data) < headerSize || string(data[:headerSize]) != string(header(first)) {
-		return 0, first
-	}
-	for end, next = headerSize, first; ; next++ {
-		n := frameAt(data[end:], next)
-		if n == 0 {
-			return end, next
-		}
-		end += n
-	}
-}
-
-// frameAt returns the size of the frame at the beginning of data, 0 if there is none of that
-// position.
-func frameAt(data []byte, at journal.Position) int {
-	if len(data) < frameSize || binary.LittleEndian.Uint32(data[4:]) != uint32(at) {
-		return 0
-	}
-	n := int64(binary.LittleEndian.Uint32(data))
-	if n == 0 || n > maxData || n > int64(len(data)-frameSize) {
-		return 0
-	}
-	if checksum(data[:8], data[frameSize:frameSize+n]) != binary.LittleEndian.Uint32(data[8:]) {
-		return 0
-	}
-	return frameSize + int(n)
-}
-
-// checksum returns the checksum of a frame.
-func checksum(head, data []byte) uint32 {
-	return crc32.Update(crc32.Checksum(head, castagnoli()), castagnoli(), data)
-}
-
-// follows reports whether there is a frame in data behind its beginning, or the data was
-// synced for another reason: frames of a position or a later one.
-func follows(data []byte, at journal.Position) bool {
-	for i := 1; i+frameSize < len(data); i++ {
-		// Entries have a dozen bytes or more, so not many positions fit in.
-		if p := binary.LittleEndian.Uint32(data[i+4:]) - uint32(at); int64(p) <= int64(i/frameSize)+1 && frameAt(data[i:], at+journal.Position(p)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Append implements [journal.Store].
 func (s *Store) Append(_ context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
-		return fmt.Errorf("%w: file: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData)
+		return fault.Newf("file", journal.ErrFailed, "entry of %d bytes, want 1 to %d", len(entry), maxData)
 	}
 	s.appending.Lock()
 	defer s.appending.Unlock()
@@ -249,18 +221,16 @@ func (s *Store) Append(_ context.Context, entry []byte) error {
 			return err
 		}
 	}
-	b := binary.LittleEndian.AppendUint32(s.frame[:0], uint32(len(entry)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(at))
-	b = binary.LittleEndian.AppendUint32(b, checksum(b, entry))
-	b = append(b, entry...)
+	b := appendFrame(s.frame[:0], at, entry)
 	if s.frame = b; cap(b) > 1<<20 {
 		s.frame = nil
 	}
 	if _, err := g.file.WriteAt(b, g.end); err != nil {
-		if bad := g.file.Truncate(g.end); bad != nil {
+		// Synced, so that no part of this frame is behind the next one after a crash.
+		if bad := errors.Join(g.file.Truncate(g.end), g.file.Sync()); bad != nil {
 			return s.fail(errors.Join(err, bad))
 		}
-		return fmt.Errorf("file: %s: %w", segmentName(g.first), err) // nothing is there: it may be tried again
+		return fault.New("file", segmentName(g.first), err) // nothing is there: it may be tried again
 	}
 	if err := g.file.Sync(); err != nil {
 		return s.fail(err)
@@ -311,7 +281,7 @@ func (s *Store) fail(err error) error {
 
 func (s *Store) failLocked(err error) error {
 	if s.failed == nil {
-		s.failed = fmt.Errorf("%w: file: %w", journal.ErrFailed, err)
+		s.failed = fault.New("file", fault.Bare(journal.ErrFailed), err, journal.ErrFailed)
 		close(s.grown)
 		s.grown = make(chan struct{})
 	}
@@ -319,11 +289,16 @@ func (s *Store) failLocked(err error) error {
 }
 
 // Close closes the files and ends the lock. Walks in progress end with [journal.ErrFailed].
+// Another Close has no effect.
 func (s *Store) Close() error {
 	s.appending.Lock()
 	defer s.appending.Unlock()
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
 	_ = s.fail(journal.ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // Run holds a store to the contract of [journal.Store]. empty makes an empty store and
 // returns a function that opens it. That is called again while the store is open. A store for
-// one process may return the same handle.
+// one process may return the same handle. A store that is an [io.Closer] is closed, too.
 func Run(t *testing.T, empty func(t *testing.T) (open func() journal.Store)) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, open func() journal.Store){
@@ -26,6 +26,9 @@ func Run(t *testing.T, empty func(t *testing.T) (open func() journal.Store)) {
 		"a checkpoint is the last that was replaced": checkpoints,
 		"trimmed entries are reported":               trimmed,
 		"entries of many sizes come back":            sizes,
+		"a slow reader misses nothing":               slow,
+		"entries are kept beside a checkpoint":       beside,
+		"a closed store takes nothing more":          closed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, empty(t)) })
 	}
@@ -40,6 +43,12 @@ func read(t *testing.T, store journal.Store, after journal.Position, n int) (all
 	for e, err := range store.Read(t.Context(), after) {
 		if err != nil {
 			t.Fatalf("read behind %d: %v", at, err)
+		}
+		if e.Data == nil {
+			if e.At != at {
+				t.Fatalf("the end is at %d, want %d", e.At, at)
+			}
+			continue
 		}
 		if at++; e.At != at {
 			t.Fatalf("read entry %d, want %d", e.At, at)
@@ -76,11 +85,141 @@ func ordered(t *testing.T, open func() journal.Store) {
 func waits(t *testing.T, open func() journal.Store) {
 	t.Helper()
 	store := open()
-	got := make(chan [][]byte)
-	go func() { got <- read(t, store, 0, 3) }()
+	ended := make(chan error)
+	go func() { // not read, which ends the test's goroutine
+		at := journal.Position(0)
+		for e, err := range store.Read(t.Context(), 0) {
+			if err != nil {
+				ended <- fmt.Errorf("read behind %d: %w", at, err)
+				return
+			}
+			if e.Data != nil {
+				at++
+			}
+			if e.At != at || e.Data != nil && !bytes.Equal(e.Data, entry(int(at))) {
+				ended <- fmt.Errorf("entry %d is %q, want %q at %d", e.At, e.Data, entry(int(at)), at)
+				return
+			}
+			if at == 3 {
+				break
+			}
+		}
+		ended <- nil
+	}()
 	appendAll(t, open(), 1, 4)
-	if all := <-got; len(all) != 3 {
-		t.Fatalf("read %d entries, want 3", len(all))
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// slow reads while others append, trim what it has read, and read faster.
+func slow(t *testing.T, open func() journal.Store) {
+	t.Helper()
+	const entries = 200
+	store, writer := open(), open()
+	appendAll(t, writer, 1, 11)
+	at, ends := journal.Position(0), 0
+	for e, err := range store.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatalf("read behind %d: %v", at, err)
+		}
+		if e.Data == nil {
+			ends++
+			continue
+		}
+		if at++; e.At != at || !bytes.Equal(e.Data, entry(int(at))) {
+			t.Fatalf("entry %d is %q, want %q at %d", e.At, e.Data, entry(int(at)), at)
+		}
+		switch at {
+		case entries:
+			if ends > entries {
+				t.Fatalf("%d ends in %d entries", ends, entries)
+			}
+			return
+		case 5:
+			appendAll(t, writer, 11, entries+1)
+		case 20:
+			if got := read(t, open(), 20, entries-20); len(got) != entries-20 {
+				t.Fatalf("read %d entries, want %d", len(got), entries-20)
+			}
+			if err := writer.Replace(t.Context(), 15, save("fifteen")); err != nil {
+				t.Fatalf("replace: %v", err)
+			}
+		}
+	}
+}
+
+// beside appends and reads while a checkpoint is written.
+func beside(t *testing.T, open func() journal.Store) {
+	t.Helper()
+	store := open()
+	appendAll(t, store, 1, 11)
+	writing, written := make(chan struct{}), make(chan struct{})
+	replaced := make(chan error, 1)
+	go func() {
+		replaced <- store.Replace(t.Context(), 10, func(w io.Writer) error {
+			close(writing)
+			<-written
+			return save("ten")(w)
+		})
+	}()
+	<-writing
+	appendAll(t, store, 11, 21)
+	for i, data := range read(t, store, 5, 15) {
+		if !bytes.Equal(data, entry(i+6)) {
+			t.Errorf("entry %d is %q beside a checkpoint", i+6, data)
+		}
+	}
+	close(written)
+	if err := <-replaced; err != nil {
+		t.Fatalf("replace: %v", err)
+	}
+	for i, data := range read(t, open(), 10, 10) {
+		if !bytes.Equal(data, entry(i+11)) {
+			t.Fatalf("entry %d is %q behind a checkpoint", i+11, data)
+		}
+	}
+	if at, text := checkpoint(t, open()); at != 10 || text != "ten" {
+		t.Fatalf("checkpoint at %d is %q", at, text)
+	}
+}
+
+// closed closes a store while a walk waits for entries.
+func closed(t *testing.T, open func() journal.Store) {
+	t.Helper()
+	store := open()
+	closer, ok := store.(io.Closer)
+	if !ok {
+		t.Skip("the store is no io.Closer")
+	}
+	appendAll(t, store, 1, 4)
+	waits, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var last error
+		for e, err := range store.Read(t.Context(), 0) {
+			if last = err; err == nil && e.Data == nil {
+				close(waits)
+			}
+		}
+		ended <- last
+	}()
+	<-waits
+	if err := closer.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	if err := <-ended; !errors.Is(err, journal.ErrFailed) {
+		t.Fatalf("the walk ends with %v, want %v", err, journal.ErrFailed)
+	}
+	for range 2 {
+		if err := store.Append(t.Context(), entry(9)); !errors.Is(err, journal.ErrFailed) {
+			t.Fatalf("append after close: %v, want %v", err, journal.ErrFailed)
+		}
+	}
+	if err := store.Replace(t.Context(), 2, save("two")); !errors.Is(err, journal.ErrFailed) {
+		t.Fatalf("replace after close: %v, want %v", err, journal.ErrFailed)
+	}
+	if _, r, err := store.Checkpoint(t.Context()); r != nil || !errors.Is(err, journal.ErrFailed) {
+		t.Fatalf("checkpoint after close: %v, want %v", err, journal.ErrFailed)
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
 // ErrUnknown is the error of an append with an unknown outcome.
 var ErrUnknown = errors.New("journaltest: outcome of the append is unknown")
 
-// ErrCrashed is the error of each call of a client that has crashed.
-var ErrCrashed = errors.New("journaltest: client has crashed")
+var errCrashed = errors.New("journaltest: client has crashed")
 
 // Faults are the probabilities of what happens to an append. The zero Faults are none.
 type Faults struct {
@@ -68,14 +68,17 @@ type Client struct {
 	crashed chan struct{}
 }
 
-// Crash ends the client: calls in progress and later ones fail with [journal.ErrFailed] and
-// ErrCrashed. Appends in progress may be kept.
-func (c *Client) Crash() { c.once.Do(func() { close(c.crashed) }) }
+// Close ends the client, as a crash of its process does: calls in progress and later ones fail
+// with [journal.ErrFailed]. Appends in progress may be kept.
+func (c *Client) Close() error {
+	c.once.Do(func() { close(c.crashed) })
+	return nil
+}
 
 func (c *Client) err() error {
 	select {
 	case <-c.crashed:
-		return errors.Join(journal.ErrFailed, ErrCrashed)
+		return fault.New("journaltest", fault.Bare(journal.ErrFailed), errCrashed, journal.ErrFailed)
 	default:
 		return nil
 	}
@@ -161,6 +164,9 @@ func (c *Client) Read(ctx context.Context, after journal.Position) iter.Seq2[jou
 			if len(entries) > 0 {
 				continue
 			}
+			if !yield(journal.Entry{At: at - 1}, nil) {
+				return
+			}
 			select {
 			case <-grown:
 			case <-c.crashed:
@@ -185,6 +191,9 @@ func (c *Client) Checkpoint(context.Context) (journal.Position, io.ReadCloser, e
 
 // Replace implements [journal.Store].
 func (c *Client) Replace(ctx context.Context, at journal.Position, save func(io.Writer) error) error {
+	if err := c.err(); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	if err := save(&b); err != nil {
 		return err
