@@ -49,15 +49,11 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 // call again returns it. Any other accept of the framework asks for it first, and then
 // the tasks are among [Framework.Tasks].
 func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return nil, err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return nil, err
-	}
 	for f.accept != nil {
 		if a := f.accept; !a.flying {
 			same := slices.EqualFunc(a.launches, launches, Launch.equal)
@@ -67,12 +63,13 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 		} else if err := m.planner.wait(ctx); err != nil {
 			return nil, fault.Newf("offers", err, "framework %q: accept", f.name)
 		}
-		if err := h.enter(now); err != nil {
+		if err := h.hear(now); err != nil {
 			return nil, err
 		}
 	}
 	a, err := m.accepts.prepare(f, launches)
 	if err != nil {
+		m.accepts.countInvalid(f, launches, err)
 		m.accepts.recycle(a)
 		m.replan(planRooms) // an offer may have turned out to be late
 		return nil, err

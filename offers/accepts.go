@@ -88,6 +88,7 @@ func (ac *accepts) fly(ctx context.Context, a *accepting, launches []Launch) ([]
 			ac.ledger.list(o)
 		}
 		err = ac.refusal(a, err)
+		ac.countAccept(a, launches, err)
 		for _, o := range a.offers {
 			if o.state == fateOutstanding {
 				ac.review(a, o)
@@ -99,6 +100,7 @@ func (ac *accepts) fly(ctx context.Context, a *accepting, launches []Launch) ([]
 	for i := range ids {
 		ids[i], _ = a.Txn.Allocation(i)
 	}
+	ac.countAccept(a, launches, nil)
 	ac.settle(a, launches, ids)
 	if f.gone {
 		return nil, f.over()
@@ -147,7 +149,7 @@ func (ac *accepts) review(a *accepting, o *offer) {
 	switch {
 	case f.gone || f.account.id != a.account: // it is charged to neither
 		if o.kept() {
-			ac.note(ac.sched.Release(o.claim))
+			ac.note(ac.release(ac.sched, o.claim))
 		}
 		ac.ledger.end(o, fateRescinded)
 		ac.floor.markDirty(o.node)

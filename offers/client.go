@@ -1,14 +1,17 @@
 package offers
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -16,16 +19,20 @@ import (
 // the time of the master, and the error once a successor has taken over. All components
 // share it.
 type client struct {
-	mu     sync.Mutex // guards all components
-	cell   *omega.Cell
-	cfg    Config
-	sched  *omega.Scheduler
-	epoch  uint32
-	now    time.Time // the latest that it was told
-	fenced error
-	total  resources.Vector // the capacity of all machines
-	timers timers.Heap
-	reads  uint64 // how often the cell was asked for what is charged
+	mu        sync.Mutex // guards all components
+	cell      *omega.Cell
+	cfg       Config
+	sched     *omega.Scheduler
+	epoch     uint32
+	now       time.Time // the latest that it was told
+	fenced    error
+	total     resources.Vector // the capacity of all machines
+	timers    timers.Heap
+	counts    observe.Counts
+	reads     uint64        // how often the cell was asked for what is charged
+	journaled bool          // the cell has a journal, for which changes wait
+	entry     chan struct{} // holds one while a call is alone, nil where no call waits for a journal
+	returning []returning   // releases that the journal of the cell has not brought about yet
 }
 
 // at begins a call.
@@ -37,7 +44,58 @@ func (c *client) at(now time.Time) error {
 }
 
 // remote reports whether a commit may take long. Then only Step and Accept wait for any.
-func (c *client) remote() bool { return c.cfg.Store != nil }
+func (c *client) remote() bool { return c.journaled || c.cfg.Store != nil }
+
+// free calls f with the mutex free where f may wait for the journal of the cell.
+func (c *client) free(f func()) {
+	if c.journaled {
+		c.mu.Unlock()
+		defer c.mu.Lock()
+	}
+	f()
+}
+
+// alone waits until no other call makes schedulers of frameworks, or has them leave, and keeps
+// such calls out until done is called. Where the cell has no journal, the mutex does so. With one
+// the mutex is free meanwhile and while those calls wait. So the last deputy of a framework is its
+// scheduler, or that of its departure.
+func (c *client) alone(ctx context.Context) (done func(), err error) {
+	if !c.journaled {
+		return func() {}, nil
+	}
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	select {
+	case c.entry <- struct{}{}:
+		return func() { <-c.entry }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// release releases an allocation, and does not wait for the journal of the cell: what is sent
+// afterwards comes behind it.
+func (c *client) release(s *omega.Scheduler, id omega.AllocationID) error {
+	if !c.journaled {
+		return s.Release(id)
+	}
+	_, err := s.ReleaseLater(id)
+	if err == nil && s.Holds(id) {
+		c.returning = append(c.returning, returning{s, id})
+	}
+	return err
+}
+
+// returning is an allocation that is on its way to be released.
+type returning struct {
+	by *omega.Scheduler
+	id omega.AllocationID
+}
+
+// settleReturns forgets the releases that have taken effect. The cell has changed by those.
+func (c *client) settleReturns() {
+	c.returning = slices.DeleteFunc(c.returning, func(r returning) bool { return !r.by.Holds(r.id) })
+}
 
 // storeOf returns the store of a scheduler.
 func (c *client) storeOf(s *omega.Scheduler) omega.Store {
@@ -47,9 +105,10 @@ func (c *client) storeOf(s *omega.Scheduler) omega.Store {
 	return omega.Local{Scheduler: s}
 }
 
-// deputy returns the scheduler of a framework: a new one, or a successor to the last one.
-func (c *client) deputy(framework string) (*omega.Scheduler, error) {
-	s, err := c.sched.Deputy(c.cfg.Name+"/"+framework, limits())
+// deputy returns the scheduler of a framework: a new one, or a successor to the last one. The
+// mutex may be free meanwhile.
+func (c *client) deputy(framework string) (s *omega.Scheduler, err error) {
+	c.free(func() { s, err = c.sched.Deputy(c.cfg.Name+"/"+framework, limits()) })
 	c.heed(err)
 	return s, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -38,7 +39,8 @@ type Config struct {
 	// [Never] it lasts until it is answered.
 	Timeout Span
 	// Interval is the unit of back-off, and the shortest time for which a decline hides
-	// room. Only a decline for no time at all hides room for less. The default is 1 s.
+	// room. Only a decline with For(0) hides room for less than Interval. The default is
+	// 1 s.
 	Interval Span
 	// Recovery is the time for which a new master leaves alone the tasks of frameworks that
 	// it finds in the cell, until these register. The default is 10 min.
@@ -58,19 +60,19 @@ type Config struct {
 	// then. A framework that is suppressed, waits for no answer and has no Notify is exempt:
 	// it has no reason to call.
 	//
-	// Two Timeouts without a call make a framework silent. Its offers are rescinded, it is
-	// offered nothing, and its requests wait. Its weight does not count for the fair shares
-	// of Registration.Outstanding. Its next call ends the silence, and it is offered the
-	// room that there is. A framework that comes back within four Timeouts is slow: it is
-	// silent after twice as long as it was away. Where all frameworks that want offers are
-	// silent, each is treated as if it were not.
+	// Two Timeouts without a call make a framework silent. Its offers are rescinded, it
+	// is offered nothing, and its requests wait. Its weight does not count for the fair
+	// shares of Registration.Outstanding. Its next call ends the silence, and it is
+	// offered the room that there is. A framework is slow if it calls again within four
+	// Timeouts. It is then silent after twice the time of its absence. Where all
+	// frameworks that want offers are silent, each is treated as if it were not.
 	//
 	// A framework is notified halfway, after one Timeout or half of Liveness. The second
 	// half begins with the [Master.Step] that does so, so a program that was suspended gives
 	// its frameworks time.
 	//
-	// Bound: vanished frameworks, however many, keep room that they have not accepted from
-	// others for two Timeouts; for eight if they were slow.
+	// Bound: vanished frameworks of any number keep unaccepted room from others for two
+	// Timeouts, slow ones for eight.
 	Liveness Span
 	// Smallest is the least that a machine must have free to be offered, of all kinds.
 	// Smaller pieces are left to add up until a large task may fit.
@@ -82,8 +84,13 @@ type Config struct {
 	// framework, refreshes and commits. A nil Store means [omega.Local], whose commits do
 	// not wait. With a store that may wait, [Master.StepContext] alone makes offers and
 	// answers requests, and [Framework.AcceptContext] waits for its own commit. No other
-	// call waits.
+	// call waits. Where the cell has a journal it is the same. [Master.Register],
+	// [Framework.Release] and the first call of a framework that was taken for gone then wait
+	// for the journal, too, and hold up no call of another framework.
 	Store func(*omega.Scheduler) omega.Store
+	// Events, if not nil, is told of offers, of tasks that start, of accepts that are refused,
+	// of tasks that are to be preempted, and of rounds of offers.
+	Events *observe.Stream
 	// LongOnMachine and LongInCell cap the amount that long tasks may hold of a machine and
 	// of the cell. They are in per cent of each kind; 0 is no cap. See [Task] and
 	// Offer.Long.

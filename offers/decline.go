@@ -50,12 +50,11 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 	if err := refuse.check("refuse", 0); err != nil {
 		return fault.Newf("offers", err, "framework %q", h.f.name)
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
-	defer m.unlock()
-	if err := h.enter(now); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
+	defer m.unlock()
 	var errs []error
 	blamed := false
 	for _, id := range ids {

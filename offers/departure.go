@@ -13,6 +13,16 @@ func (ss *sessions) departs(framework string) bool {
 	return slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
 }
 
+// inherit has a scheduler that was made for a framework of that name have the tasks of one that
+// has ended.
+func (ss *sessions) inherit(framework string, sched *omega.Scheduler) {
+	for _, d := range ss.departing {
+		if !d.ended && d.of.name == framework {
+			d.sched = sched
+		}
+	}
+}
+
 // release ends the tasks of a departure, unless an outcome is in doubt. An accept of the
 // framework that has no outcome yet comes first.
 func (ss *sessions) release(d *departure) {
@@ -25,20 +35,20 @@ func (ss *sessions) release(d *departure) {
 	if f.accept != nil {
 		return
 	}
-	if f.sched == nil { // it never spoke to this master
+	if d.sched == nil {
 		s, err := ss.deputy(f.name)
 		if err != nil {
 			d.ended = true
 			return
 		}
-		f.sched = s
+		d.sched = s
 	}
 	// A release that has begun takes effect even if a successor takes over
 	// meanwhile, and the framework comes back to that. A commit does not: so that
 	// takes from tasks all that they have but one unit, before they are released.
 	if d.attempt.Store == nil {
-		d.attempt.Store = ss.storeOf(f.sched)
-		for a := range f.sched.Allocations() {
+		d.attempt.Store = ss.storeOf(d.sched)
+		for a := range d.sched.Allocations() {
 			d.tasks = append(d.tasks, a)
 			d.attempt.Txn.Resize(a.ID, oneUnit(&a.Need))
 		}
@@ -68,7 +78,7 @@ func (ss *sessions) release(d *departure) {
 			ss.heed(err)
 			return
 		}
-		ss.heed(f.sched.Release(a.ID))
+		ss.heed(ss.client.release(d.sched, a.ID))
 		if n := ss.floor.nodeOf(a.Machine); n != nil {
 			ss.floor.freed(n)
 		}
@@ -98,20 +108,34 @@ func (ss *sessions) releaseDeparted() {
 // that come and go leave nothing behind. If another scheduler has just preempted a task
 // of such a framework, and has not marked it yet, that is seen the next time.
 func (ss *sessions) depart() {
+	if len(ss.departing) == 0 {
+		return
+	}
+	done, err := ss.alone(ss.planner.context())
+	if err != nil {
+		ss.planner.fail(err)
+		return
+	}
+	defer done()
 	for _, d := range slices.Clone(ss.departing) {
 		if !d.ended && !ss.planner.halted() {
 			ss.release(d)
 		}
 	}
-	ss.departing = slices.DeleteFunc(ss.departing, func(d *departure) bool {
-		if !d.ended || d.of.sched == nil {
-			return d.ended
+	gone := map[*departure]bool{}
+	for _, d := range slices.Clone(ss.departing) {
+		s := d.sched
+		if !d.ended || s == nil {
+			gone[d] = d.ended
+			continue
 		}
-		for mark := range d.of.sched.Marked() {
-			ss.heed(d.of.sched.Release(mark.Allocation.ID))
+		for mark := range s.Marked() {
+			ss.heed(ss.client.release(s, mark.Allocation.ID))
 		}
-		err := d.of.sched.Leave()
+		var err error
+		ss.free(func() { err = s.Leave() })
 		ss.heed(err) // or the framework has begun again
-		return !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
-	})
+		gone[d] = !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
+	}
+	ss.departing = slices.DeleteFunc(ss.departing, func(d *departure) bool { return gone[d] })
 }

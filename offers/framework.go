@@ -21,15 +21,33 @@ type Framework struct {
 	epoch uint64
 }
 
-// enter begins a call, with the mutex held.
-func (h *Framework) enter(now time.Time) error {
+// enter begins a call. It takes the mutex, which is free again after an error.
+func (h *Framework) enter(now time.Time) (m *Master, f *member, err error) {
+	if err := h.check(); err != nil {
+		return nil, nil, err
+	}
+	m, f = h.m, h.f
+	m.mu.Lock()
+	entered := false // false also where an [Order] panics
+	defer func() {
+		if !entered {
+			m.unlock()
+		}
+	}()
+	err = h.hear(now)
+	entered = err == nil
+	return m, f, err
+}
+
+// hear notes that the framework makes a call, with the mutex held.
+func (h *Framework) hear(now time.Time) error {
 	if err := h.m.at(now); err != nil {
 		return err
 	}
 	switch {
 	case h.f.sched == h.sched && h.f.evicted:
 		return h.f.over()
-	case h.f.sched == h.sched && h.f.vanished:
+	case h.vanished():
 		return h.m.comeBack(h)
 	// A handle that was replaced fails with ErrFenced, also once the framework has ended.
 	case h.f.sched == h.sched && h.f.gone:
@@ -42,6 +60,9 @@ func (h *Framework) enter(now time.Time) error {
 	}
 	return nil
 }
+
+// vanished reports whether the framework was taken for gone, and was not replaced.
+func (h *Framework) vanished() bool { return h.f.sched == h.sched && h.f.vanished }
 
 // Name returns the name that it was registered with.
 func (h *Framework) Name() string {
@@ -78,15 +99,11 @@ func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
 // outstanding offers. A framework that wants no offers from the beginning registers
 // [Registration].Suppressed. Cost: O(frameworks). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Suppress(now time.Time) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	if !f.suppressed {
 		f.suppressed = true
 		m.queue.reshare()
@@ -103,15 +120,11 @@ func (h *Framework) Suppress(now time.Time) error {
 // for each offer. An idle machine has room that no framework wanted. Errors: [ErrFenced],
 // [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	for _, first := range f.filters {
 		for one := first; one != nil; {
 			next := one.next
@@ -136,18 +149,17 @@ func (h *Framework) Revive(now time.Time) error {
 //
 // Errors, joined: those of [omega.Scheduler.Release]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	var errs []error
+	sched := f.sched
 	for _, id := range tasks {
-		if err := f.sched.Release(id); err != nil {
+		var err error
+		m.free(func() { err = sched.Release(id) })
+		if err != nil {
 			m.heed(err)
 			errs = append(errs, fault.Newf("offers", fenced(err), "framework %q: release", f.name))
 			continue
@@ -159,6 +171,9 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 			m.floor.freed(m.floor.nodes[n])
 		}
 	}
+	if f.gone {
+		return errors.Join(errs...) // it was ended meanwhile
+	}
 	m.queue.recharge(f)
 	m.replan(planRooms)
 	return errors.Join(errs...)
@@ -167,15 +182,11 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 // Unregister ends the framework: its offers are rescinded, its tasks released.
 // Cost: O(machines + allocations). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Unregister(now time.Time) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	m.sessions.leave(f)
 	m.replan(planRooms)
 	return m.fenced
@@ -195,15 +206,11 @@ func (h *Framework) Held() (held, offered resources.Vector) {
 // News returns the events since the last call, and forgets them. Its offers are the ones
 // that can be answered at now. Cost: O(news). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) News(now time.Time) (News, error) {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return News{}, err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return News{}, err
-	}
 	news := f.news
 	f.news, f.notified = News{}, false
 	news.Offers = slices.Grow(news.Offers, len(f.unread))
@@ -243,15 +250,11 @@ func (h *Framework) none() bool { return h == nil || h.m == nil }
 // [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks).
 // Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	m.sessions.disconnect(f)
 	m.replan(planRooms)
 	return m.fenced
@@ -261,15 +264,11 @@ func (h *Framework) Disconnect(now time.Time) error {
 // Errors: [ErrUnknown] if the framework was not asked to leave that machine,
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	if n := m.floor.nodeOf(machine); n != nil {
 		for i := range n.replies {
 			if r := &n.replies[i]; r.Framework == f.name {

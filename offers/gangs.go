@@ -79,8 +79,8 @@ func (ga *gangs) wanted(r *request, n *node) bool {
 // has reports whether a machine has room for a request, beside the room that is kept for
 // others.
 func (ga *gangs) has(n *node, r *request) bool {
-	if n.kept != r && n.barred() {
-		return false
+	if n.kept != r && n.barred() || !resources.Fits(&r.Each, &n.capacity) {
+		return false // without a look at the cell
 	}
 	room, ok := ga.floor.space(n)
 	if ok && ga.reserves(r, n) {
@@ -264,7 +264,7 @@ func (ga *gangs) granted(err error) {
 	if r.dropped {
 		for i, n := range g.nodes {
 			id, _ := tx.Allocation(i)
-			ga.note(ga.sched.Release(id))
+			ga.note(ga.release(ga.sched, id))
 			ga.floor.markDirty(n)
 		}
 		return

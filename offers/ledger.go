@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -33,6 +34,9 @@ func (l *ledger) open(p *pick, claim omega.AllocationID) *offer {
 		o.Ready, _ = l.cell.ReadyAt(claim) // it is live, or about to be rescinded
 	}
 	l.list(o)
+	if l.cfg.Events.Active() {
+		l.event(observe.Event{Kind: observe.Offered, Tenant: o.to.name, Need: o.Room}, o.Machine)
+	}
 	return o
 }
 
@@ -90,7 +94,7 @@ func removeAt(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 func (l *ledger) rescind(o *offer, how fate) {
 	f := o.to
 	if o.kept() {
-		if err := l.sched.Release(o.claim); err != nil {
+		if err := l.release(l.sched, o.claim); err != nil {
 			l.note(err)
 		}
 		if f.ended == (resources.Vector{}) {

@@ -10,7 +10,7 @@ import "math/rand/v2"
 // Frameworks are drawn as events of independent clocks, each as fast as its weight: which
 // clock strikes next is such a draw. It takes O(1) instead of a walk over all tickets. A
 // framework that is passed over, because it does not want the room, is first when it
-// does. It has no more than that one turn in hand.
+// does. It saves one turn at most.
 //
 // A Lottery orders frameworks or roles of one master.
 type Lottery struct {

@@ -38,6 +38,9 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	c := &client{cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now}
+	if c.journaled, _ = sched.ReleaseLater(); c.journaled {
+		c.entry = make(chan struct{}, 1)
+	}
 	m := newMaster(c)
 	m.sessions.recover()
 	for st := range sched.Snapshot().Machines() {

@@ -91,7 +91,7 @@ func (ss *sessions) leave(f *member) {
 	for number := range ss.floor.nodes {
 		ss.floor.clearFilters(f, uint32(number))
 	}
-	ss.departing = append(ss.departing, &departure{of: f, account: charged})
+	ss.departing = append(ss.departing, &departure{of: f, sched: f.sched, account: charged})
 	ss.caps.forget(f)
 	ss.floor.forgetUses(f)
 	ss.queue.realign()
@@ -161,10 +161,10 @@ func (ss *sessions) expireMember(f *member) {
 // So all frameworks that have tasks are found.
 func (ss *sessions) recover() {
 	for mark := range ss.sched.Marked() {
-		ss.note(ss.sched.Release(mark.Allocation.ID))
+		ss.note(ss.client.release(ss.sched, mark.Allocation.ID))
 	}
 	for a := range ss.sched.Allocations() {
-		ss.note(ss.sched.Release(a.ID))
+		ss.note(ss.client.release(ss.sched, a.ID))
 	}
 	for r := range ss.planner.snap.Reservations() {
 		if r.Scheduler == ss.cfg.Name {

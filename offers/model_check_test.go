@@ -166,18 +166,23 @@ func (m *model) checkOffered(t *rapid.T) {
 }
 
 // gathers reports whether there is a request for which room may be kept that others want:
-// a part of what it needs, and no more of each machine.
+// a part of what it needs, on no more machines, and no more of each machine. Room of a
+// machine that is less than its need is kept while the terms leave the master no more of it.
 func (m *model) gathers(left []idle) bool {
 	machines := make(map[omega.MachineID]bool)
-	for _, one := range left {
-		machines[one.on] = true
-	}
 	for _, f := range m.all {
 		for _, r := range f.requests {
-			if len(machines) < r.Machines && !slices.ContainsFunc(left, func(one idle) bool {
+			clear(machines)
+			whole, more := 0, false // machines with the need, and a use for the rest
+			for _, one := range left {
 				rest, fits := one.room.Sub(r.Each)
-				return !fits || rest != (resources.Vector{}) && m.cfg.Smallest.Fits(rest) && m.wants(one.of, one.on, rest)
-			}) {
+				if fits && !machines[one.on] {
+					whole++
+				}
+				machines[one.on] = true
+				more = more || fits && rest != (resources.Vector{}) && m.cfg.Smallest.Fits(rest) && m.wants(one.of, one.on, rest)
+			}
+			if !more && whole < r.Machines && len(machines) <= r.Machines {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -48,6 +49,8 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.at(now); err != nil {
 		return nil, err
 	}
+	done, _ := m.alone(context.Background())
+	defer done()
 	if err := m.awaitDeparture(r.Name); err != nil {
 		return nil, err
 	}
@@ -56,7 +59,9 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	if r.Account == 0 {
-		account, err := m.cell.Account(context.Background(), r.Name)
+		var account omega.Account
+		var err error
+		m.free(func() { account, err = m.cell.Account(context.Background(), r.Name) })
 		if err != nil {
 			return nil, fault.New("offers", "framework", err, ErrName)
 		}
@@ -69,6 +74,15 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	sched, err := m.deputy(r.Name)
 	if err != nil {
 		return nil, fault.Newf("offers", fenced(err), "framework %q", r.Name)
+	}
+	if m.journaled {
+		// The mutex was free, and the framework may have ended. It is not refused for anything
+		// else, since the deputy has superseded the scheduler that it had.
+		m.sessions.inherit(r.Name, sched)
+		if err := m.awaitDeparture(r.Name); err != nil {
+			return nil, err
+		}
+		held, _ = m.usage(r.Account) // as it is now
 	}
 	if f == nil {
 		f = m.sessions.join(r.Name, r.Role)
@@ -102,7 +116,12 @@ func (m *Master) awaitDeparture(name string) error {
 
 // comeBack registers a framework anew, as it was, that calls after it was taken for gone.
 func (m *Master) comeBack(h *Framework) error {
+	done, _ := m.alone(context.Background())
+	defer done()
 	f := h.f
+	if m.fenced != nil || !h.vanished() || f.evicted {
+		return h.hear(m.now) // the mutex was free meanwhile
+	}
 	if f.gone && m.registry.members[f.name] != nil {
 		return fmt.Errorf("%w: framework %q, which made no call for long: another one has its name", ErrFenced, f.name)
 	}
@@ -119,18 +138,19 @@ func (m *Master) comeBack(h *Framework) error {
 		return err
 	}
 	held, _ := m.usage(r.Account) // acceptable has found the account
-	sched := h.sched
 	if f.gone {
-		var err error
-		if sched, err = m.deputy(f.name); err != nil {
+		sched, err := m.deputy(f.name)
+		if err != nil {
 			return fault.Newf("offers", fenced(err), "framework %q", f.name)
 		}
-		f.gone = false
+		if m.fenced != nil {
+			return m.fenced
+		}
+		f.gone, h.sched = false, sched
 		m.sessions.insert(f, r.Role)
 	}
-	h.sched = sched
 	m.sessions.forgive(f)
-	m.sessions.enlist(f, r, sched, nil, held)
+	m.sessions.enlist(f, r, h.sched, nil, held)
 	m.replan(planRooms)
 	return m.fenced
 }

@@ -19,14 +19,14 @@ import (
 //
 // Room that becomes free goes by turns to requests and to frameworks that wait for
 // offers, by the [Order]. Room that was declined goes first to frameworks that decline
-// less. A request counts with the rank that its framework has without it. So a gang can
-// be larger than a fair share, once it is its turn.
+// less. The rank of a request is the rank of its framework without the request. So a gang
+// can be larger than a fair share, once it is its turn.
 //
 // Once it is its turn, a request without room reserves its machines in the cell: see
 // [omega.Reservation]. So neither small offers nor other schedulers of the cell starve it.
 // Nothing is charged to an account for that. Only one request at a time reserves.
 //
-//   - A reservation of one machine ends after ten lulls. It ends before if another
+//   - A reservation of one machine ends after ten lulls. It ends earlier if another
 //     framework is ahead, unless the request has waited for a lull.
 //   - A reservation of several machines ends when no machine more has had the room for a
 //     lull, or after ten.
@@ -72,15 +72,11 @@ import (
 //   - [ErrExpired] for a deadline that is past,
 //   - [ErrFenced], [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return 0, err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return 0, err
-	}
 	if r.Machines < 1 || r.Each == (resources.Vector{}) {
 		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines", ErrEmpty, f.name, m.format(r.Each), r.Machines)
 	}
@@ -110,15 +106,11 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 // Withdraw takes a request back. Errors: [ErrUnknown] if it is answered or never
 // was, [ErrFenced], [ErrUnregistered].
 func (h *Framework) Withdraw(now time.Time, id RequestID) error {
-	if err := h.check(); err != nil {
+	m, f, err := h.enter(now)
+	if err != nil {
 		return err
 	}
-	m, f := h.m, h.f
-	m.mu.Lock()
 	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return err
-	}
 	i := slices.IndexFunc(m.registry.requests, func(r *request) bool { return r.of == f && r.id == id })
 	if i < 0 {
 		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
@@ -25,8 +26,7 @@ type refilled struct {
 	until time.Time
 }
 
-func (r *refiller) step(t *testing.T, now time.Time) {
-	t.Helper()
+func (r *refiller) step(t require.TestingT, now time.Time) {
 	for len(r.running) > 0 && !r.running[0].until.After(now) {
 		require.NoError(t, r.s.Release(r.running[0].id))
 		r.running = r.running[1:]
@@ -94,4 +94,156 @@ func TestRequest_StartsWithinOneAllocationBesideAnotherScheduler(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reservationsOf returns the reservations of a cell, with the accounts that they are for.
+func reservationsOf(t require.TestingT, s *omega.Scheduler, now time.Time) map[omega.ReservationID]omega.Account {
+	s.Snapshot().Refresh(now)
+	all := map[omega.ReservationID]omega.Account{}
+	for r := range s.Snapshot().Reservations() {
+		require.NotEmpty(t, r.Claims)
+		all[r.ID] = r.Claims[0].Account
+	}
+	return all
+}
+
+// A reservation stays although another framework with a request is ahead: it is not the turn of
+// that one, since a third framework waits for offers before it. Else each of them would
+// displace the other one, and the master would never come to rest.
+func TestRequest_ReservationStaysWhileNoOtherTurnHasCome(t *testing.T) {
+	cell, _ := newCell(t, 4, resources.Vector{10})
+	view, err := cell.Register("view", omega.Limits{})
+	require.NoError(t, err)
+	m := newMaster(t, cell, offers.Config{Timeout: offers.For(30 * time.Second)})
+	take := func(f *offers.Framework) (tasks []omega.AllocationID) {
+		for _, o := range read(t, f, start).Offers {
+			ids, err := f.Accept(start, launch(o.ID, o.Room[0]))
+			require.NoError(t, err)
+			tasks = append(tasks, ids...)
+		}
+		require.NoError(t, f.Suppress(start))
+		return tasks
+	}
+	// It has the smallest share, and has declined once: others are ahead of it by that alone.
+	behind := register(t, m, offers.Registration{Name: "behind", Outstanding: 1})
+	rest := read(t, behind, start).Offers
+	_, err = behind.Accept(start, launch(rest[0].ID, 5))
+	require.NoError(t, err)
+	rest = append(rest[1:], read(t, behind, start).Offers...)
+	require.NoError(t, behind.Decline(start, offers.For(time.Hour), ids(rest)...))
+	require.NoError(t, behind.Suppress(start))
+	ahead := register(t, m, offers.Registration{Name: "ahead", Outstanding: 1})
+	tasks := take(ahead)
+	require.NoError(t, ahead.Release(start, tasks[len(tasks)-1]))
+	waits := register(t, m, offers.Registration{Name: "waits", Outstanding: 1})
+	require.Len(t, take(waits), 1)
+	require.NoError(t, waits.Revive(start))
+	require.Equal(t, resources.Vector{40}, used(cell))
+
+	whole := offers.Request{Machines: 1, Each: resources.Vector{10}}
+	for _, f := range []*offers.Framework{behind, ahead} {
+		_, err := f.Request(at(1), whole)
+		require.NoError(t, err)
+	}
+	require.NoError(t, m.Step(at(1)))
+	first := reservationsOf(t, view, at(1))
+	require.Len(t, first, 1)
+	for _, account := range first {
+		require.Equal(t, accountOf(cell, "behind"), account)
+	}
+	for s := 2; s < 20; s++ {
+		now := at(float64(s))
+		require.NoError(t, m.Step(now))
+		require.Equal(t, first, reservationsOf(t, view, now))
+		next, due := m.Next()
+		require.True(t, !due || next.After(now), "the master is not at rest")
+	}
+}
+
+// Whatever frameworks and another scheduler start beside them, requests for gangs are answered
+// one after the other: each within the length of the allocations that others have, once it is
+// its turn, or after a lull.
+func TestRequest_EachGangIsAnsweredInItsTime(t *testing.T) {
+	const lull, longest, asking = 30, 12, 40 // seconds: of an offer, of an allocation at most, of requests
+	rapid.Check(t, func(t *rapid.T) {
+		machines := rapid.IntRange(2, 4).Draw(t, "machines")
+		cell, err := omega.NewCell(omega.Config{})
+		require.NoError(t, err)
+		for i := range machines {
+			_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{4}})
+			require.NoError(t, err)
+		}
+		m, err := offers.New(cell, offers.Config{Timeout: offers.For(lull * time.Second)}, start)
+		require.NoError(t, err)
+		other, err := cell.Register("other", omega.Limits{})
+		require.NoError(t, err)
+		fill := refiller{s: other, length: time.Duration(rapid.IntRange(1, longest).Draw(t, "length")) * time.Second}
+		all := make([]*hungry, rapid.IntRange(1, 3).Draw(t, "frameworks"))
+		for i := range all {
+			h, err := m.Register(start, offers.Registration{Name: fmt.Sprint(i), Outstanding: 1})
+			require.NoError(t, err)
+			all[i] = &hungry{Framework: h, since: map[offers.RequestID]waiting{}}
+			if all[i].gangs = rapid.Bool().Draw(t, "gangs"); all[i].gangs {
+				require.NoError(t, h.Suppress(start)) // it has no other tasks
+			}
+		}
+		open, done := 0, 0
+		for s := 0; s < asking || open > 0; s++ {
+			now := at(float64(s))
+			require.NoError(t, m.Step(now))
+			for _, h := range all {
+				answered := h.step(t, now, machines)
+				open, done = open-answered, done+answered
+				if s < asking && h.gangs && len(h.since) < 2 && rapid.IntRange(0, 9).Draw(t, "asks") == 0 {
+					id, err := h.Request(now, offers.Request{
+						Machines: rapid.IntRange(1, machines).Draw(t, "of"), Each: resources.Vector{rapid.Int64Range(1, 4).Draw(t, "each")},
+					})
+					require.NoError(t, err)
+					h.since[id] = waiting{s, done}
+					open++
+				}
+				for id, since := range h.since {
+					require.LessOrEqual(t, s-since.second, lull+(done-since.done+1)*(longest+1), "request %d of %s waits", id, h.Name())
+				}
+			}
+			fill.step(t, now)
+		}
+		require.NoError(t, cell.Check())
+	})
+}
+
+// hungry is a framework that has gangs answered, or starts tasks on all that it is offered.
+type hungry struct {
+	*offers.Framework
+	gangs bool
+	since map[offers.RequestID]waiting
+	tasks []refilled
+}
+
+// waiting is when a request began to wait, and how many had been answered by then.
+type waiting struct{ second, done int }
+
+// step ends tasks and starts others, for as long as a gang lasts. It returns how many requests
+// were answered.
+func (h *hungry) step(t *rapid.T, now time.Time, machines int) (answered int) {
+	for len(h.tasks) > 0 && !h.tasks[0].until.After(now) {
+		require.NoError(t, h.Release(now, h.tasks[0].id))
+		h.tasks = h.tasks[1:]
+	}
+	news, err := h.News(now)
+	require.NoError(t, err)
+	for _, a := range news.Answers {
+		require.NoError(t, a.Reason)
+		require.LessOrEqual(t, len(a.Offers), machines)
+		require.Contains(t, h.since, a.Request)
+		delete(h.since, a.Request)
+		answered++
+		news.Offers = append(news.Offers, a.Offers...)
+	}
+	for _, o := range news.Offers {
+		tasks, err := h.Accept(now, launch(o.ID, o.Room[0]))
+		require.NoError(t, err)
+		h.tasks = append(h.tasks, refilled{tasks[0], now.Add(10 * time.Second)})
+	}
+	return answered
 }

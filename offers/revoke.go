@@ -43,6 +43,7 @@ func (ga *gangs) revoke() {
 				ga.ledger.rescind(n.offers[k], fateRescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
+				ga.countRevoked(&v)
 				ga.inbox.tellRevoked(v.of, Notice{v.task, until})
 			}
 		}

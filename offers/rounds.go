@@ -196,7 +196,7 @@ func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member
 func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
-		if o.to != f || o.seen || !o.kept() || rd.sched.Release(o.claim) != nil {
+		if o.to != f || o.seen || !o.kept() || rd.release(rd.sched, o.claim) != nil {
 			i++
 			continue
 		}
@@ -240,16 +240,18 @@ func (rd *rounds) sendPicks() {
 // then, is charged to another account or is silent is not offered its pick.
 func (rd *rounds) applyPicks(err error) {
 	tx := &rd.planner.attempt.Txn
+	open := 0
 	for i := range rd.picks {
 		p := &rd.picks[i]
 		p.to.picked--
 		id, granted := tx.Allocation(i)
 		if granted = granted && err == nil; granted && p.stands() {
+			open++
 			rd.ledger.tellOffer(p.to, rd.ledger.open(p, id))
 			continue
 		}
 		if granted {
-			rd.note(rd.sched.Release(id))
+			rd.note(rd.release(rd.sched, id))
 		}
 		rd.unpick(p)
 	}
@@ -260,6 +262,7 @@ func (rd *rounds) applyPicks(err error) {
 			}
 		}
 	}
+	rd.countRound(open)
 	rd.forgetPicks()
 }
 

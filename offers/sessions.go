@@ -47,6 +47,7 @@ func (ss *sessions) alarm(w *watch, t time.Time, d time.Duration) {
 // its scheduler is to leave the cell.
 type departure struct {
 	of      *member
+	sched   *omega.Scheduler // has its tasks; nil if it never spoke to this master
 	account omega.Account
 	attempt omega.Attempt
 	tasks   []omega.Allocation

@@ -86,6 +86,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 // notices machines, then constraints, then offers and tasks that are lost. Then
 // schedulers of frameworks that have ended leave the cell if they can.
 func (m *Master) observe(ctx context.Context) error {
+	m.settleReturns() // before the changes that they have made are read
 	if err := m.planner.refresh(ctx, m.onState); err != nil {
 		return err
 	}
@@ -160,9 +161,10 @@ func (m *Master) reclaim() {
 // Next returns the time at which something is due next, and false if nothing is. Nothing
 // is due while a call waits for Config.Store: see Sooner.
 //
-// The time is the one that the master was last told if a call has left something to do.
-// An example is a machine on which other schedulers were faster time and again. Step has
-// something to do then at once.
+// A call may have left work to do. The time is then the last one that the master was
+// told. An example is a machine on which other schedulers were faster time and again.
+// Step has something to do then at once. While the journal of the cell has room to release,
+// a Step is due after Config.Interval.
 func (m *Master) Next() (time.Time, bool) {
 	if m.none() {
 		return time.Time{}, false
@@ -188,7 +190,13 @@ func (m *Master) pending() (time.Time, bool) {
 	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill)+len(m.gangs.unwanted) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
 		return m.now, true
 	}
-	return m.timers.Next()
+	at, due := m.timers.Next()
+	if len(m.returning) > 0 {
+		if look := m.now.Add(min(m.cfg.Interval.or(DefaultInterval), maxRefuse)); !due || look.Before(at) {
+			return look, true // no call comes when the room is free
+		}
+	}
+	return at, due
 }
 
 // Sooner returns a channel that is closed when a call has made something due before all

@@ -23,6 +23,9 @@ type TimeBox struct {
 	slice    time.Duration
 	machines omega.Mask
 
+	moving sync.Mutex // held while restrictions change, which may wait; taken before mu
+	loose  bool       // more schedulers than the holder may claim, since an Open has failed
+
 	mu         sync.Mutex // guards what follows
 	schedulers []*omega.Scheduler
 	turn       int
@@ -33,7 +36,7 @@ type TimeBox struct {
 // NewTimeBox returns a box for the given machines, nil for all, which is the
 // first scheduler's for the first slice. A slice of more than 100 years is one of 100
 // years. Errors: [ErrSpan] for a slice of no
-// time, [ErrEmpty] for no scheduler.
+// time, [ErrEmpty] for no scheduler, and those of [omega.Scheduler.Restrict].
 func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedulers ...*omega.Scheduler) (*TimeBox, error) {
 	if slice <= 0 {
 		return nil, fmt.Errorf("%w: slice %v: want more than 0", ErrSpan, slice)
@@ -53,31 +56,44 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 
 // Step hands the box on if its slice is over. It returns the holder and the end of its
 // slice; once the box has ended nil, and the zero time. A commit that has begun before
-// may still end after. Cost: O(1).
+// may still end after. Where the cell has a journal, handing on waits for that. Another Step
+// does not wait, and returns the holder before. Cost: O(1).
 func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
 	if b == nil {
 		return nil, time.Time{}
 	}
+	holder, until = b.state()
+	if holder == nil || now.Before(until) || !b.moving.TryLock() {
+		return holder, until
+	}
+	defer b.moving.Unlock()
+	if holder, until = b.state(); holder != nil && !now.Before(until) {
+		b.pass(now)
+	}
+	return b.state()
+}
+
+// state returns the holder and the end of its slice, nil for a box that restricts no scheduler.
+func (b *TimeBox) state() (holder *omega.Scheduler, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over() {
+	if b.ended || len(b.schedulers) == 0 {
 		return nil, time.Time{}
-	}
-	if !now.Before(b.until) {
-		b.pass(now)
 	}
 	return b.schedulers[b.turn], b.until
 }
 
 // Yield hands the box on early, if it is that scheduler's, and tells whether it
-// was.
+// was. Another call that hands it on already does so instead.
 func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 	if b == nil {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.over() || b.schedulers[b.turn] != s {
+	if s == nil || !b.moving.TryLock() {
+		return false
+	}
+	defer b.moving.Unlock()
+	if holder, _ := b.state(); holder != s {
 		return false
 	}
 	b.pass(now)
@@ -92,31 +108,39 @@ func (b *TimeBox) Open() error {
 	if b == nil {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ended {
+	b.moving.Lock()
+	defer b.moving.Unlock()
+	if holder, _ := b.state(); holder == nil {
 		return nil
 	}
 	for turn := range b.schedulers {
+		b.loose = true
 		if err := b.restrict(turn, b.machines); err != nil {
 			return err
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.ended = true
 	return nil
 }
 
-// over reports whether the box restricts no scheduler, with the mutex held.
-func (b *TimeBox) over() bool { return b.ended || len(b.schedulers) == 0 }
-
 // pass restricts the holder before the next one may claim: there is no time at
 // which two may begin to. Where the cell's journal fails, the box stays with its holder, or
-// with none, and the next Step tries again.
+// with none, and the next Step tries again. The caller holds moving, so turn does not change.
 func (b *TimeBox) pass(now time.Time) {
-	next := (b.turn + 1) % len(b.schedulers)
-	if b.restrict(b.turn, omega.Mask{}) != nil || b.restrict(next, b.machines) != nil {
+	next := (b.turn + 1) % len(b.schedulers) // only pass writes turn
+	for turn := range b.schedulers {
+		if (turn == b.turn || b.loose && turn != next) && b.restrict(turn, omega.Mask{}) != nil {
+			return
+		}
+	}
+	b.loose = false
+	if b.restrict(next, b.machines) != nil {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.turn, b.until = next, now.Add(b.slice)
 }
 

@@ -148,7 +148,7 @@ func step(ctx context.Context, m *offers.Master, interval time.Duration) error {
 			return context.Cause(ctx)
 		case <-sooner: // and nothing to do yet
 		case <-timer.C:
-			if err := guard("", func() error { return m.Step(time.Now()) }); err != nil {
+			if err := guard("", func() error { return m.StepContext(ctx, time.Now()) }); err != nil {
 				return err
 			}
 			latest = time.Now().Add(interval)
