@@ -24,7 +24,7 @@ type work struct {
 //
 // Errors are those of the store, and what was being committed is committed at a later
 // step: omega.ErrOutcome while the store cannot tell what became of a commit. An error
-// that wraps [ErrSuperseded] is for good. The messages are to be sent whatever the error.
+// that wraps [ErrSuperseded] or [omega.ErrJournal] is for good. The messages are to be sent whatever the error.
 func (v *Verifier) Step(ctx context.Context, now time.Time) (out []Message, next time.Time, err error) {
 	if v == nil {
 		return nil, time.Time{}, absent("verifier")
@@ -230,10 +230,13 @@ func (v *Verifier) grant(ctx context.Context, now time.Time, w *work) error {
 		if _, err := v.attempt.Begin(ctx, now); err != nil {
 			return err
 		}
-		v.claims(w.batch.Launches[w.from:to])
+		if err := v.accounts(ctx, w.batch.Launches[w.from:to]); err != nil {
+			return err
+		}
+		v.claims(ctx, w.batch.Launches[w.from:to])
 	}
 	_, err := v.attempt.Commit(ctx, now)
-	if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+	if v.undecided(ctx, err) {
 		return err
 	}
 	for i := w.from; i < to; i++ { // any other error has changed nothing, and so is a refusal
@@ -257,16 +260,41 @@ func (v *Verifier) grant(ctx context.Context, now time.Time, w *work) error {
 	return nil
 }
 
+// undecided reports whether launches are committed again by a later step: their commit is in
+// doubt, or has failed for a reason that is not in them.
+func (v *Verifier) undecided(ctx context.Context, err error) bool {
+	return v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil ||
+		errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) || errors.Is(err, omega.ErrJournal)
+}
+
+// accounts has the cell make the accounts that launches name, since that may wait for its
+// journal. Errors: those of the journal. A launch with a name that the cell refuses is refused
+// later.
+func (v *Verifier) accounts(ctx context.Context, launches []launch) error {
+	for i := range launches {
+		l := &launches[i]
+		if _, err := v.cell.Account(ctx, l.User); err != nil && !errors.Is(err, omega.ErrName) {
+			return err
+		}
+		for n := 0; l.Seek != nil && n < len(l.Seek.Users); n++ {
+			if _, err := v.cell.Account(ctx, l.Seek.Users[n].User); err != nil && !errors.Is(err, omega.ErrName) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // claims adds the claims of launches to the transaction, and notes their numbers there: -1
 // for a launch that cannot be claimed, or is known already. A gang with such a launch is
 // not claimed at all.
-func (v *Verifier) claims(launches []launch) {
+func (v *Verifier) claims(ctx context.Context, launches []launch) {
 	tx := &v.attempt.Txn
 	tx.Gang = launches[0].Gang != 0
 	v.items = v.items[:0]
 	for i := range launches {
 		l, item := &launches[i], -1
-		if c, ok := v.claim(l); ok && v.known(l.Task) == nil {
+		if c, ok := v.claim(ctx, l); ok && v.known(l.Task) == nil {
 			item = tx.Claim(c)
 		} else if tx.Gang {
 			tx.Reset()
@@ -281,11 +309,11 @@ func (v *Verifier) claims(launches []launch) {
 }
 
 // claim returns the claim of a launch, and false for one that a commit would fail with.
-func (v *Verifier) claim(l *launch) (c omega.Claim, ok bool) {
+func (v *Verifier) claim(ctx context.Context, l *launch) (c omega.Claim, ok bool) {
 	if _, ok := v.cell.State(l.Machine); !ok || l.Need.CheckNeed() != nil {
 		return c, false
 	}
-	account, err := v.cell.Account(context.Background(), l.User)
+	account, err := v.cell.Account(ctx, l.User)
 	return omega.Claim{Machine: l.Machine, Account: account, Need: l.Need, Precedence: l.Precedence}, err == nil
 }
 

@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/cellsched/cellsched/drf/allot"
@@ -24,11 +23,14 @@ func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 			return err
 		}
 		tx.Gang = false
-		v.seek(snap, l)
+		if err := v.accounts(ctx, w.batch.Launches[w.from:w.from+1]); err != nil {
+			return err
+		}
+		v.seek(ctx, snap, l)
 	}
 	if w.raised == (omega.AllocationID{}) {
 		_, err := v.attempt.Commit(ctx, now)
-		if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+		if v.undecided(ctx, err) {
 			return err
 		}
 		id, ok := tx.Allocation(0)
@@ -49,7 +51,7 @@ func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 		tx.Exchange([]omega.AllocationID{w.raised}, omega.Claim{Machine: v.machine, Account: account, Need: l.Need, Precedence: l.Precedence})
 	}
 	_, err := v.attempt.Commit(ctx, now)
-	if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+	if v.undecided(ctx, err) {
 		return err
 	}
 	id := w.raised
@@ -76,9 +78,9 @@ func (v *Verifier) sought(l *launch, w *work, id omega.AllocationID) {
 
 // seek adds the claim of a launch on a machine that has room, or on one with victims:
 // those of lower precedence first, then those of users above their fair share.
-func (v *Verifier) seek(snap *omega.Snapshot, l *launch) {
+func (v *Verifier) seek(ctx context.Context, snap *omega.Snapshot, l *launch) {
 	v.machine, v.precedence = 0, l.Precedence
-	account, err := v.cell.Account(context.Background(), l.User)
+	account, err := v.cell.Account(ctx, l.User)
 	if err != nil || l.Need.CheckNeed() != nil || v.known(l.Task) != nil || l.Seek.Grace == 0 {
 		return
 	}
@@ -88,7 +90,7 @@ func (v *Verifier) seek(snap *omega.Snapshot, l *launch) {
 	}
 	m, victims, ok := snap.FindOrPreempt(q, omega.NextFit(), omega.RankBelow(l.Precedence))
 	if !ok && len(l.Seek.Users) > 0 {
-		if m, victims, ok = snap.FindOrPreempt(q, omega.NextFit(), v.fair(l)); ok {
+		if m, victims, ok = snap.FindOrPreempt(q, omega.NextFit(), v.fair(ctx, l)); ok {
 			v.precedence++
 		}
 	}
@@ -102,7 +104,7 @@ func (v *Verifier) seek(snap *omega.Snapshot, l *launch) {
 
 // fair ranks allocations of the task's precedence, and below, by how far their users are
 // above their fair share of all cells. The usage in this cell is what it is now.
-func (v *Verifier) fair(l *launch) omega.Ranking {
+func (v *Verifier) fair(ctx context.Context, l *launch) omega.Ranking {
 	total := l.Seek.Total
 	for m := range v.cell.Machines() {
 		if m.Condition == omega.Ready {
@@ -112,7 +114,7 @@ func (v *Verifier) fair(l *launch) omega.Ranking {
 	index, user := map[omega.Account]int{}, -1
 	var holdings []allot.Holding
 	for _, s := range l.Seek.Users {
-		account, err := v.cell.Account(context.Background(), s.User)
+		account, err := v.cell.Account(ctx, s.User)
 		if err != nil {
 			continue
 		}

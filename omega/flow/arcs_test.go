@@ -10,6 +10,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/omega/observe"
 )
 
 func TestRound_MakesArcsUsable(t *testing.T) {
@@ -45,6 +46,7 @@ func TestRound_LeavesAloneWhatIsForbidden(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Refused, omega.ErrForbidden)
 	require.Equal(t, []name{a}, starts(y.round(t)))
+	require.Equal(t, []observe.Refusal{{Reason: "forbidden", Count: 1}}, y.s.Stats().Refused, "those of earlier rounds count once")
 	b := y.add(t, "a", one, 0)
 	r := y.round(t)
 	require.Zero(t, r.Conflicts)

@@ -7,6 +7,7 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -52,6 +53,9 @@ type Config[T comparable] struct {
 	// others have to leave that room to it. The same goes for any task that the limits
 	// have no room for. It counts in whole units, at least one; 0 is ten minutes.
 	Patience time.Duration
+	// Events, if not nil, is told of tasks that are to start or to stop for others, and of
+	// each round.
+	Events *observe.Stream
 	// Verify has every plan proved optimal: see [quincy.Config].
 	Verify bool
 }

@@ -231,6 +231,7 @@ func (ex *exchange[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
 // is left alone until it may.
 func (ex *exchange[J, T]) conflict(tk *task[J, T], why error) {
 	ex.round.report.Conflicts++
+	ex.round.refused.Refuse(omega.Reason(why), 1)
 	// Add has checked the precedence, so it is the machine; its mask may have changed
 	// since.
 	if m := tk.at; errors.Is(why, omega.ErrForbidden) && !m.barred && !may(ex.cfg.Scheduler.Snapshot(), m.node) {

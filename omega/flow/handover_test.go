@@ -10,6 +10,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -181,6 +182,7 @@ func TestRound_MachinesGoAndDrain(t *testing.T) {
 	y.lose(t, machineAt(y.cell, 0))
 	r := y.round(t)
 	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(y.cell, 0), Reason: flow.Lost}}, r.Stop)
+	require.Zero(t, y.s.Stats().Preempted)
 	require.Empty(t, r.Start)
 	require.ErrorIs(t, y.s.Stopped(a), flow.ErrRuns)
 	id := y.addMachine(t, one)
@@ -207,6 +209,7 @@ func TestRound_MachineGoesUnderneath(t *testing.T) {
 	e, err := y.s.Explain(a)
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Refused, omega.ErrRemoved)
+	require.Equal(t, []observe.Refusal{{Reason: "removed", Count: 1}}, y.s.Stats().Refused)
 	require.Equal(t, []name{a}, starts(y.round(t)))
 	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)
 }

@@ -1,9 +1,12 @@
 package flow
 
+import "github.com/cellsched/cellsched/omega/observe"
+
 // outcome holds the report and the errors of the round in progress.
 type outcome[T comparable] struct {
-	report Report[T]
-	errs   []error
+	report  Report[T]
+	errs    []error
+	refused observe.Counts // claims, by reason
 }
 
 // fail notes an error of the round; nil is none.

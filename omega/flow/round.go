@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega/observe"
 )
 
 // Round refreshes the snapshot, plans, and commits the changes of the plan in one
@@ -51,6 +52,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 		return Report[T]{}, err
 	}
 	s.clock.pass(now, at)
+	began := time.Now()
 	s.begin()
 	if s.exchange.phase == planning {
 		seen := s.watch.look(ctx, now)
@@ -68,11 +70,14 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 		s.promises.stop()
 		s.exchange.start(now)
 	}
-	return s.end()
+	report, err := s.end()
+	s.count(&report, now, time.Since(began))
+	return report, err
 }
 
 // begin forgets the round before.
 func (s *Scheduler[J, T]) begin() {
+	s.round.refused = observe.Counts{}
 	s.round.report = Report[T]{Start: s.round.report.Start[:0], Stop: s.round.report.Stop[:0]}
 	s.round.errs = nil
 	s.fleet.forgetRoom()

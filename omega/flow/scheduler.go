@@ -9,6 +9,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -29,6 +30,7 @@ type Scheduler[J, T comparable] struct {
 	mu sync.Mutex // guards what follows
 	// rounding says that a Round is in progress. It alone plans, and reads the snapshot.
 	rounding bool
+	counts   observe.Counts
 
 	// Each component uses those above it.
 	clock     clock

@@ -17,13 +17,14 @@ type attempt[K any] struct {
 	p             *Pending[K] // nil if there is none
 	phase         phase
 	snap          *omega.Snapshot
-	tasks         int       // to be placed
-	began         time.Time // refreshed and placed
-	asked         bool      // the outcome was unknown before
-	found         Search[K] // what the Place was given, and has said
-	at            time.Time // to be committed, or asked about again
-	reserves      bool      // it is for a reservation, and claims nothing
-	ended, useful bool      // whether the last step ended one
+	tasks         int           // to be placed
+	began         time.Time     // refreshed and placed
+	asked         bool          // the outcome was unknown before
+	found         Search[K]     // what the Place was given, and has said
+	at            time.Time     // to be committed, or asked about again
+	reserves      bool          // it is for a reservation, and claims nothing
+	ended, useful bool          // whether the last step ended one
+	took          time.Duration // of the one that it ended
 }
 
 // phase is how far an attempt is, so that the step after a panic knows what to
@@ -246,8 +247,12 @@ func (l *Loop[K]) withdrawn(p *Pending[K], now time.Time) bool {
 // over says that no attempt is in progress any more, and what it was good for.
 func (l *Loop[K]) over(now time.Time, useful bool) {
 	a := &l.attempt
-	l.meter.spent(now.Sub(a.began), useful)
-	*a = attempt[K]{snap: a.snap, tasks: a.tasks, ended: true, useful: useful}
+	took := now.Sub(a.began)
+	l.meter.spent(took, useful)
+	if !l.running {
+		l.meter.took(took) // else with what the step takes: see live
+	}
+	*a = attempt[K]{snap: a.snap, tasks: a.tasks, ended: true, useful: useful, took: took}
 }
 
 // drop drops the attempt unless something of it was sent.

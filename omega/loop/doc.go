@@ -12,9 +12,9 @@
 // the same code that [Loop.Run] drives live. One attempt may be split: it is placed at
 // one time and committed after the think time, the time of a scheduler's decision in the
 // Omega paper (M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J. Wilkes, EuroSys 2013,
-// sections 3.4 and 4). Room that other schedulers took meanwhile is a conflict. Unlike
-// there, a retry waits for a jittered back-off, and a job that no machine could ever hold
-// does not use up its attempts.
+// sections 3.4 and 4). Room that other schedulers took meanwhile is a conflict. Two rules
+// differ from the paper. A retry waits for a back-off with jitter, and a job too large
+// for every machine does not use up its attempts.
 //
 // Orders that are ready to use, one line each in [Config.Order]:
 //

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -44,9 +45,13 @@ type Config[K any] struct {
 	// It may submit, cancel and commit or release with the scheduler.
 	Observe func(Event[K])
 
-	// MinDelay and MaxDelay bound the back-off: it begins with MinDelay and
-	// doubles with each attempt in a row that places nothing. 0 is 1 ms and 1 s;
-	// a MinDelay alone that is above 1 s is both.
+	// Events, if not nil, is told of tasks that are placed, preempted or refused. A job that
+	// backs off counts as refused, and so does one that ends without all its tasks.
+	Events *observe.Stream
+
+	// MinDelay and MaxDelay bound the back-off: it begins with MinDelay and doubles with
+	// each attempt in a row that places nothing. The defaults are 1 ms and 1 s. A
+	// MinDelay above 1 s without a MaxDelay is the MaxDelay, too.
 	MinDelay, MaxDelay time.Duration
 	// Rand jitters the back-off, which is then anywhere between half of its length and
 	// the whole; nil for no jitter. Loops on one cell that back off in step meet again:
@@ -167,6 +172,7 @@ type Loop[K any] struct {
 	heldUntil time.Time
 	kinds     resources.Vector // the kinds that jobs have needed, as ones
 	attempt   attempt[K]
+	running   bool // a step of Run is in progress, which measures itself
 	engine    omega.Attempt
 	backoff   omega.Backoff
 	unwanted  []omega.ReservationID // to be ended

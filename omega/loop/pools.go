@@ -15,15 +15,16 @@ import (
 //
 //   - A leaf is a job of the tree, and stands for an account: see [ByPools.SetLeaf]. Jobs
 //     of accounts without one come last, and so do jobs larger than the tree's total.
-//   - Usage is that of an account in the cell, placed by any scheduler. A step reads that
-//     of 64 leaves, and of the one served last. Releases need no call.
+//   - Usage is that of an account in the cell, placed by any scheduler. A step reads the
+//     usage of 64 leaves, and of the leaf served last. Releases need no call.
 //   - A job is held back while its next task does not fit below the maximum shares, or in
 //     the rest of the tree's total. A turn places no more tasks than the maximum shares
 //     leave. A gang counts as a whole.
 //   - The jobs of one account go by precedence and then by arrival.
 //
-// The maximum shares hold for the placements of this loop. Where others place for the
-// same accounts, they may be exceeded by the placements since the last read.
+// The maximum shares hold for the placements of this loop. Other schedulers may place for
+// the same accounts. The maximum shares may then be exceeded by the placements since the
+// last read.
 //
 // The tree belongs to the order: weights and limits may be changed in the callbacks of
 // the loop, usage and demands may not. Orders are made by [NewByPools]; [New] refuses a

@@ -12,14 +12,14 @@ import (
 // Run steps the loop by the clock until ctx is done, and returns its cause.
 //
 // It sleeps while there is nothing to do. Where the [omega.Store] is a [Waiter], it is
-// woken when room appears for a job that waits for it. A gang's room is that for all of
-// its tasks, which there may be then. Where the Store is a [Marker], Run is woken when an
-// allocation is preempted or lost.
+// woken when room appears for a job that waits for it. For a gang the loop wakes when
+// there may be room for all of its tasks. Where the Store is a [Marker], Run is woken
+// when an allocation is preempted or lost.
 //
 // It returns the error of a Step; a callback that panics is returned as a [PanicError].
-// In each case the loop is in order, and Run may be called again. Every claim that it
-// holds was told by an event or, with an outcome unknown, will be. The goroutines that
-// Run starts to wait have ended when it returns.
+// In each case the loop is in order, and Run may be called again. An event has reported
+// each claim of the loop, but for claims with an unknown outcome, which are reported
+// later. The goroutines that Run starts to wait have ended when it returns.
 func (l *Loop[K]) Run(ctx context.Context) error {
 	if l.none() {
 		return absent("receiver")
@@ -47,7 +47,16 @@ func (l *Loop[K]) Run(ctx context.Context) error {
 // live is Step now. It measures what the step took, and turns a panic into an
 // error: outside of a step there is nothing of the caller's to panic.
 func (l *Loop[K]) live(ctx context.Context) (next time.Time, ok bool, err error) {
+	start := time.Now()
+	l.running, l.attempt.ended = true, false
 	defer func() {
+		l.running = false
+		if l.attempt.ended {
+			now := time.Now()
+			l.meter.spent(now.Sub(start), l.attempt.useful)
+			l.meter.took(l.attempt.took + now.Sub(start))
+			l.meter.tick(now)
+		}
 		if r := recover(); r != nil {
 			e := &PanicError{Value: r, Stack: debug.Stack()}
 			if l.handing != nil {
@@ -57,14 +66,7 @@ func (l *Loop[K]) live(ctx context.Context) (next time.Time, ok bool, err error)
 			next, ok, err = time.Time{}, false, e
 		}
 	}()
-	start := time.Now()
-	next, ok, err = l.Step(ctx, start)
-	if l.attempt.ended {
-		now := time.Now()
-		l.meter.spent(now.Sub(start), l.attempt.useful)
-		l.meter.tick(now)
-	}
-	return next, ok, err
+	return l.Step(ctx, start)
 }
 
 // sleep waits for d, if there is an end, or until something is new.

@@ -12,12 +12,13 @@ import (
 // ByShare is an [Order] by dominant resource fairness over accounts: the next job is
 // one of the account with the least weighted dominant share.
 //
-// Shares are of all that an account holds in the cell, whichever scheduler placed it,
-// so that releases need no call and parallel loops go by the same facts. A step reads
-// them for 64 of the accounts that have jobs in the order, and for the one served last.
-// Where there are more, each is read within n/64 steps. Of equal shares, the account is next that had its turn longest ago, or
-// came to the order first. The jobs of one account go by precedence and then by
-// arrival. All tasks of a job are one turn, so shares are as even as jobs are small.
+// Shares are of all that an account holds in the cell, whichever scheduler placed it, so
+// that releases need no call and parallel loops go by the same facts. A step reads them
+// for 64 of the accounts that have jobs in the order, and for the one served last. Of n
+// accounts, more than 64, each is read within n/64 steps. Of equal shares, the account is
+// next that had its turn longest ago, or came to the order first. The jobs of one account
+// go by precedence and then by arrival. All tasks of a job are one turn, so shares are as
+// even as jobs are small.
 //
 // ByShare keeps no room for a job that fits nowhere, for which there is [Config.Patience]: the
 // next job has its turn. It suits

@@ -3,6 +3,9 @@ package loop
 import (
 	"sync"
 	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 )
 
 // Stats are the counters and times of a loop so far, in the measures of the Omega paper,
@@ -32,6 +35,9 @@ type Stats struct {
 	// first step to the last.
 	Useful, Wasted, Elapsed time.Duration
 
+	lost         uint64            // of Preempted
+	waited, took observe.Histogram // see Counts
+
 	// Start is from submission to the beginning of the first attempt, the job
 	// wait time of the paper; First to the first task placed, Full to the last.
 	Start, First, Full Distribution
@@ -51,6 +57,20 @@ func (s *Stats) Busyness() float64 {
 // section 4.
 func (s *Stats) ConflictFraction() float64 {
 	return float64(s.Conflicts) / float64(max(s.Succeeded, 1))
+}
+
+// Counts returns s in the shape that all packages share. Commits are transactions, Claims are
+// tasks. Waited is from the submission to the first task placed; Placed is think time, and in
+// Run also the time of the steps. "conflict" counts tasks refused at commit, and "no room"
+// attempts without a transaction. The claims by all reasons are in [omega.Scheduler.Stats].
+func (s *Stats) Counts() observe.Counts {
+	c := observe.Counts{
+		Commits: s.Succeeded + s.Conflicts, Claims: s.Placed + s.Refused + s.NoRoom, Granted: s.Placed, Retries: s.Conflicts,
+		Preempted: s.Preempted - s.lost, Waiting: s.Pending, Waited: s.waited, Placed: s.took,
+	}
+	c.Refuse("conflict", s.Refused)
+	c.Refuse("no room", s.NoRoom)
+	return c
 }
 
 // meter keeps the statistics. Its mutex lets them be read from elsewhere; the
@@ -80,6 +100,15 @@ func (m *meter) began(first bool, wait time.Duration) {
 	m.stats.Attempts++
 	if first {
 		m.stats.Start.Add(wait)
+	}
+}
+
+// took counts the time of an attempt, once.
+func (m *meter) took(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d > 0 {
+		m.stats.took.Add(d)
 	}
 }
 
@@ -115,6 +144,7 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 	s.Refused += uint64(o.Refused)
 	if first {
 		s.First.Add(wait)
+		s.waited.Add(wait)
 	}
 	if full {
 		s.Full.Add(wait)
@@ -122,10 +152,13 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 }
 
 // preempted counts an allocation that was preempted or lost.
-func (m *meter) preempted() {
+func (m *meter) preempted(fate omega.Fate) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stats.Preempted++
+	if fate == omega.Lost {
+		m.stats.lost++
+	}
 }
 
 // moved counts a job that has changed its state.

@@ -153,7 +153,7 @@ func (l *Loop[K]) tellMarks(now time.Time) {
 	}
 	for mark := range l.marker.Marked() {
 		if p := l.ledger.take(mark.Allocation.ID); p != nil {
-			l.meter.preempted()
+			l.meter.preempted(mark.Fate)
 			l.emit(Event[K]{Kind: Preempted, At: now, Pending: p, Until: mark.Until, Mark: &mark})
 		}
 	}
@@ -220,6 +220,9 @@ func (l *Loop[K]) end(p *Pending[K], kind Kind, now time.Time, why error) {
 // emit puts an event in line. It is handed over once the state is in order, so
 // that a hook that panics does no harm.
 func (l *Loop[K]) emit(e Event[K]) {
+	if l.cfg.Events.Active() {
+		l.tell(&e)
+	}
 	if l.cfg.Observe != nil {
 		e.Left, e.Attempts = e.Pending.Left(), e.Pending.attempts
 		l.events = append(l.events, e)

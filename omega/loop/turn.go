@@ -121,14 +121,15 @@ func (m *member) keep(v resources.Vector) {
 	m.kept = m.kept.Add(v)
 }
 
-// ByTurn is an [Order] that lets a loop take turns with other loops on the same cell. The
-// jobs of the order that it wraps go while no loop that waits has a smaller weighted
-// dominant share. [gate.Gate] states the bound, and which loops hold none back.
+// ByTurn is an [Order] that lets a loop take turns with other loops on the same cell.
+// ByTurn wraps another order. The jobs of that order go while no waiting loop has a
+// smaller weighted dominant share. [gate.Gate] states the bound, and which loops hold
+// none back.
 //
-// A turn is for up to 16 tasks of a job, as many as the gate admits one by one; a gang
-// counts as one task. While it is the turn of another loop, the first job is held back:
-// see [Holder]. A loop that finds no room, or passes it up, holds none back until
-// something is released.
+// The gate admits the tasks of a job one by one. A turn is for the tasks that it admits,
+// 16 at most. A gang counts as one task. While it is the turn of another loop, the first
+// job is held back: see [Holder]. A loop that finds no room, or passes it up, holds none
+// back until something is released.
 //
 // ByTurn keeps no room for a job that fits nowhere. Orders are made by [NewByTurn]; [New]
 // refuses a nil or zero ByTurn. A ByTurn belongs to the steps of its loop. Cost of a

@@ -29,6 +29,7 @@ type overview struct {
 	Accounts []accountRow `json:"accounts"`
 	Others   int          `json:"otherAccounts"` // beyond those
 	Loops    []loopRow    `json:"loops"`
+	Engines  []engineRow  `json:"engines"`
 	Recent   []decision   `json:"decisions"`
 	Dropped  uint64       `json:"decisionsDropped"`
 }
@@ -127,6 +128,7 @@ func (s *source) describe(f *frame, cell *omega.Cell, space *resources.Space, no
 	if o.Recent == nil {
 		o.Recent = []decision{}
 	}
+	o.Engines = s.engineRows()
 	for i := range s.pools {
 		o.Pools[i] = s.poolRow(&s.pools[i], now)
 	}

@@ -60,7 +60,8 @@ type source struct {
 	next    time.Time // of the frame after last
 	pools   []shown
 	loops   []shownLoop
-	asked   time.Time // when pools and loops are next
+	counts  []observe.Counts // of the cell's schedulers and of sources
+	asked   time.Time        // when pools and loops are next
 	subs    []*observe.Subscription
 	told    uint64
 	recent  []decision
@@ -171,12 +172,16 @@ func (s *source) make(now time.Time) *frame {
 		for i := range s.loops {
 			s.loops[i].stats = s.loops[i].loop.Stats()
 		}
+		s.counts = nil
 		s.renew = true
 		s.asked = now.Add(max(overviews-every/2, 20*time.Since(now)))
 	}
 	s.hear()
 	f.told, f.recent = s.told, s.recent
 	cell := s.current()
+	if s.counts == nil {
+		s.count(cell)
+	}
 	space := s.space(cell)
 	f.colours = append(f.colours, "dominant")
 	if cell != nil {

@@ -36,6 +36,9 @@ type Config struct {
 	Pools map[string]*pool.Pool
 	// Loops are schedulers to show with their statistics, by name.
 	Loops map[string]Loop
+	// Sources are other engines to show with what they count, by name: the Stats method of a
+	// master of offers or of a flow scheduler. The schedulers of the cell are shown anyway.
+	Sources map[string]func() observe.Counts
 	// Events adds the events of a stream to those that Pools tell.
 	Events *observe.Stream
 	// Filter, if not nil, returns the text to show in place of a name, for example a hash

@@ -395,7 +395,7 @@ function fillTable(id, rows, names, cells) {
   s.querySelector("table").replaceChildren(head(...names), body);
 }
 
-let lastLoops = new Map();
+let lastLoops = new Map(), lastEngines = new Map();
 
 function tables(o) {
   $("pools").replaceChildren(...o.pools.map(poolSection));
@@ -407,6 +407,16 @@ function tables(o) {
       td("number", seconds > 0 ? ((l.conflicts - was.conflicts) / seconds).toFixed(1) : "–"), td("number", l.noRoom), td("number", l.preempted), td("number", percent(l.busy))];
   });
   lastLoops = seen;
+  const engines = new Map(), counted = (e) => Object.values(e.refused).reduce((a, n) => a + n, 0);
+  fillTable("engines", o.engines, ["scheduler", "#commits", "#granted", "#refused", "#refused a second", "because", "#retries", "#preempted", "#victims", "#waiting", "#offers out"], (e) => {
+    const was = lastEngines.get(e.name), seconds = was ? (now - was.at) / 1000 : 0, refused = counted(e);
+    engines.set(e.name, { at: now, refused });
+    const why = Object.entries(e.refused).sort((a, b) => b[1] - a[1]).map(([reason, n]) => `${reason} ${n.toLocaleString("en")}`).join(", ");
+    return [td("name", e.name), td("number", e.commits), td("number", e.granted), td("number", refused),
+      td("number", seconds > 0 ? ((refused - was.refused) / seconds).toFixed(1) : "–"), td("text", why),
+      td("number", e.retries), td("number", e.preempted), td("number", e.victims), td("number", e.waiting), td("number", e.offers)];
+  });
+  lastEngines = engines;
   const most = Math.max(0.01, ...o.accounts.map((a) => a.share)) * 1.05;
   fillTable("accounts", o.accounts, ["account", "dominant share", "#holds", "amounts"], (a) =>
     [td("name", a.name), td("", bar(a.share, null, most)), td("number", percent(a.share)), td("text", amountsText(a.held))]);

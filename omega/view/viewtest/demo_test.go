@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
@@ -41,7 +42,12 @@ func newWorld(t *testing.T, machines int) *world {
 	})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/cell/", view.Handler(view.Config{Cell: w.cell, Pools: map[string]*pool.Pool{"front": w.pool}}))
+	offers := observe.Counts{Offers: 7}
+	offers.Refuse("rescinded", 3)
+	mux.Handle("/cell/", view.Handler(view.Config{
+		Cell: w.cell, Pools: map[string]*pool.Pool{"front": w.pool},
+		Sources: map[string]func() observe.Counts{"mesos": func() observe.Counts { return offers }},
+	}))
 	w.server = httptest.NewServer(mux)
 	t.Cleanup(w.server.Close)
 	w.url = w.server.URL + "/cell/"

@@ -103,6 +103,8 @@ func TestPage_ShowsTheCellAndItsPools(t *testing.T) {
 	require.Contains(t, waiting, "nightly")
 	require.Contains(t, waiting, "short of cpu")
 	require.Contains(t, text(page, t, "#accounts"), "search")
+	require.Regexp(t, `batch\s+1\s+1\s+0`, text(page, t, "#engines"))
+	require.Regexp(t, `mesos.*rescinded 3.*7`, text(page, t, "#engines"), "refusals by reason, and offers outstanding")
 	require.Equal(t, "cell", get(page, t, chromedp.Title()), "no name is run")
 	require.Equal(t, 1, get(page, t, chromedp.Evaluate[int](`document.scripts.length`)))
 
