@@ -43,7 +43,8 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 //   - [ErrClosed];
 //   - the cause of ctx when that ends first, also before the call.
 //
-// The error of a wait that ends by its time or its context, and that of a full queue, is
+// A lease that is granted as ctx ends may be given back, with the cause of ctx. The error
+// of a wait that ends by its time or its context, and that of a full queue, is
 // a *[WaitError]. It names the shortage, and [RetryAfter] estimates from it when to try
 // again.
 //
@@ -280,6 +281,12 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	if w.err != nil || errors.Is(cause, ErrWait) { // it was served in the last moment
 		return w.err
 	}
+	p.mu.Lock()
+	p.tick()
+	err := p.admission.failed(w, 0, cause)
+	w.tenant.gaveUp(cause)
+	p.mu.Unlock()
+	err.why = func(*Pool) string { return "it was granted as its context ended, and given back" }
 	many := []Lease{w.lease}
 	if g := w.many(); g != nil {
 		many = g.leases
@@ -287,5 +294,5 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	for _, l := range many {
 		_ = l.Release() // this is its only reference: it is not released
 	}
-	return cause
+	return err
 }

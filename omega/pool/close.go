@@ -136,6 +136,7 @@ func (lf *lifecycle) shut() {
 		for t.first != nil {
 			w := t.first
 			w.err = ErrClosed
+			t.closed++
 			lf.granting.serve(w)
 		}
 	}

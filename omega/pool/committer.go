@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -35,7 +36,7 @@ type committer struct {
 	kept   []keptInCell                       // the committer alone uses it, and
 	unkept []omega.ReservationID              // those that are to end
 	yields map[locality.Node]resources.Vector // by reservations of other schedulers
-	lost   error                              // its scheduler was replaced
+	lost   error                              // its scheduler was replaced, or the journal of the cell has failed
 	away   time.Duration                      // since when the committer is out for the cell or the store, 0 for not
 	stop   context.CancelFunc                 // ends listen
 	heard  sync.WaitGroup
@@ -90,6 +91,9 @@ func (cm *committer) commitLoop() {
 		if err == nil {
 			failures = 0
 			continue
+		}
+		if blocks.Lost(err) {
+			cm.lost = cmp.Or(cm.lost, err) // listen hears of a successor, but not of a journal
 		}
 		if cm.lost != nil {
 			cm.abandon()
@@ -152,9 +156,9 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 		granted := cm.leases.grants
 		cm.outside(func() {
 			for _, node := range stopped {
-				cm.blocks.Acknowledge(node)
+				err = errors.Join(err, cm.blocks.Acknowledge(node))
 			}
-			err = cm.blocks.Commit(ctx, orders)
+			err = errors.Join(err, cm.blocks.Commit(ctx, orders))
 		})
 		cm.ordered(orders)
 		switch {
@@ -309,8 +313,8 @@ func (cm *committer) nameAccounts() {
 	}
 }
 
-// abandon ends the work of a pool that has lost its scheduler: its leases are the
-// allocations of the successor.
+// abandon ends the work of a pool that has lost its scheduler, or the journal of its cell. Its
+// leases are the allocations of a successor, or of the next program that opens the journal.
 func (cm *committer) abandon() {
 	cm.lend.closing = true
 	cm.leases.endContexts()

@@ -48,6 +48,9 @@ type Config struct {
 	// A claim of another scheduler that preempts takes a part of a block. Leases that do
 	// not fit in the rest are preempted: first those of the lowest class. Their grace is
 	// that of the claim. A pool with a Cell has two goroutines until it is closed.
+	//
+	// The pool ends once its Scheduler is replaced or the journal of the Cell has failed, see
+	// [omega.ErrJournal]. Requests fail with [ErrClosed] then, and contexts of leases end.
 	Cell *omega.Cell
 	// Scheduler is the pool's own in the Cell, with limits that are [omega.Limits]
 	// Divisible. The pool alone may use it. Classes are cut to the precedences that it
@@ -73,9 +76,9 @@ type Config struct {
 	// Events gets the pool's events; several pools may share it. Nil: the pool has a
 	// stream of its own. See [Pool.Subscribe].
 	Events *observe.Stream
-	// Delay is how long a request waits for a machine that it prefers, by time.
-	// Skips and a Learner are refused: the pool makes no offers and is told no
-	// run times. The zero Policy takes the nearest machine with room at once.
+	// Delay is how long a request waits for a machine that it prefers, by time. A Policy
+	// with Skips or a Learner is refused: the pool makes no offers and receives no run
+	// times. The zero Policy takes the nearest machine with room at once.
 	Delay delay.Policy
 	// Order is the rule by which tenants take turns.
 	Order Order

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -152,4 +153,39 @@ func TestWaitError_RetryAfterIsKnownFromTheWaitAlone(t *testing.T) {
 		require.Equal(t, 3*time.Second, failed.RetryAfter())
 		release(t, held)
 	})
+}
+
+// A lease that is granted as the context of its request ends is kept or given back. The
+// error is the same as for a context that ended before.
+func TestWaitError_IsReturnedForALeaseThatIsGivenBack(t *testing.T) {
+	gone := errors.New("gone")
+	given := 0
+	for range 400 {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, oneMachine(1))
+			held := acquire(t, p, "other", 1)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var got pool.Lease
+			var err error
+			n := tenant(t, p, "a")
+			go func() { got, err = n.Acquire(ctx, v(1)) }()
+			synctest.Wait()
+			cancel(gone)
+			release(t, held)
+			synctest.Wait()
+			if err == nil {
+				release(t, got)
+			} else {
+				var waited *pool.WaitError
+				require.ErrorAs(t, err, &waited)
+				require.ErrorIs(t, err, gone)
+				require.Equal(t, "a", waited.Tenant)
+				if strings.Contains(err.Error(), "it was granted as its context ended, and given back") {
+					given++
+				}
+			}
+			require.Equal(t, v(1, 1), p.Stats().Free)
+		})
+	}
+	require.NotZero(t, given, "leases that were given back")
 }

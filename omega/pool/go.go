@@ -77,11 +77,8 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 // expireIn has tasks dropped that have waited for their maximum by then. Called with mu
 // held.
 func (t *Tenant) expireIn(d time.Duration) {
-	if t.expiring = true; t.expiry == nil {
-		t.expiry = time.AfterFunc(d, t.expire)
-	} else {
-		t.expiry.Reset(d)
-	}
+	t.expiring = true
+	setTimer(&t.expiry, d, t.expire)
 }
 
 // expire drops the tasks that have waited for their maximum. They are in the order in

@@ -88,11 +88,7 @@ func (gr *graces) start(left time.Duration) {
 	}
 	gr.set = true
 	left++ // a holder that releases just then is in time
-	if gr.timer == nil {
-		gr.timer = time.AfterFunc(left, gr.over)
-	} else {
-		gr.timer.Reset(left)
-	}
+	setTimer(&gr.timer, left, gr.over)
 }
 
 // returned notes that a lease that was preempted ends in its grace.

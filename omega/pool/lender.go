@@ -120,11 +120,7 @@ func (l *lender) chargeOf(t *Tenant) uint32 {
 	if t.charge > 0 {
 		return t.charge - 1
 	}
-	root := t
-	for root.parent != nil {
-		root = root.parent
-	}
-	c := blocks.Charge{Account: l.account, Precedence: max(l.lowest, min(l.highest, omega.Precedence(root.set.Priority)))}
+	c := blocks.Charge{Account: l.account, Precedence: max(l.lowest, min(l.highest, omega.Precedence(t.outermost().set.Priority)))}
 	switch {
 	case l.chunk > 1:
 	case t.named:
@@ -282,13 +278,9 @@ func (l *lender) unasked() {
 
 // idleLater has the stock of machines without leases given back after a while.
 func (l *lender) idleLater() {
-	if l.idling {
-		return
-	}
-	if l.idling = true; l.idle == nil {
-		l.idle = time.AfterFunc(idleAfter, l.restIdle)
-	} else {
-		l.idle.Reset(idleAfter)
+	if !l.idling {
+		l.idling = true
+		setTimer(&l.idle, idleAfter, l.restIdle)
 	}
 }
 

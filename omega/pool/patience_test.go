@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,54 +18,83 @@ import (
 // A request for a whole machine, beside tenants that always wait with small ones,
 // starts within a bound. Let P be the patience, L the longest task, n the number of
 // tenants and H the time until a lease from before it ends. (1) It is first in the
-// order, and P is over, after max(P, (n+1)*L): each tenant, itself included, may be
-// one task ahead of the others. (2) The
+// order, and P is over, after max(P, (n+1)*L): it begins beside the first tenant of the
+// order, and each tenant, itself included, may be one task ahead of the others. (2) The
 // next release reserves the machine, within L. (3) The leases from then end within
 // L or H, and (4) those granted since, within L.
 func TestPatience_BoundsTheWaitOfALargeRequest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		capacity := rapid.Int64Range(2, 10).Draw(rt, "capacity")
-		patience := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 5 * time.Second}).Draw(rt, "patience")
-		lengths := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 6).Draw(rt, "lengths of the tenants' tasks")
-		needs := rapid.SliceOfN(rapid.Int64Range(1, max(1, capacity/2)), len(lengths), len(lengths)).Draw(rt, "needs")
-		hold := time.Duration(rapid.IntRange(0, 300).Draw(rt, "hold")) * 100 * time.Millisecond
-		at := time.Duration(rapid.IntRange(0, 200).Draw(rt, "at")) * 100 * time.Millisecond
-		longest := time.Duration(0)
-		var waited time.Duration
-		synctest.Test(t, func(t *testing.T) {
-			p := newPool(t, pool.Config{Machines: machines(capacity), Patience: patience})
-			var loads []*load
-			for i, tenths := range lengths {
-				length := time.Duration(tenths) * 100 * time.Millisecond
-				longest = max(longest, length)
-				loads = append(loads, &load{tenant: tenant(t, p, fmt.Sprint(i)), need: v(needs[i]), length: length, workers: 12})
-			}
-			held := acquire(t, p, "held", 1)
-			large := tenant(t, p, "large")
-			var wg sync.WaitGroup
-			wg.Go(func() { run(t, 90*time.Second, loads...) })
-			wg.Go(func() {
-				time.Sleep(at + hold)
-				_ = held.Release()
-			})
-			wg.Go(func() {
-				time.Sleep(at)
-				start := time.Now()
-				l, err := large.Acquire(context.Background(), v(capacity))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				waited = time.Since(start)
-				_ = l.Release()
-			})
-			wg.Wait()
-		})
-		turns := time.Duration(len(lengths)+1) * longest
-		bound := max(max(patience, turns)+2*longest, hold) + longest
-		require.LessOrEqual(rt, waited, bound+patience/32)
+		c := crowd{
+			capacity: rapid.Int64Range(2, 10).Draw(rt, "capacity"),
+			patience: rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 5 * time.Second}).Draw(rt, "patience"),
+			lengths:  rapid.SliceOfN(rapid.IntRange(1, 30), 1, 6).Draw(rt, "lengths of the tenants' tasks"),
+		}
+		c.needs = rapid.SliceOfN(rapid.Int64Range(1, max(1, c.capacity/2)), len(c.lengths), len(c.lengths)).Draw(rt, "needs")
+		c.hold = rapid.IntRange(0, 300).Draw(rt, "hold")
+		c.at = rapid.IntRange(0, 200).Draw(rt, "at")
+		require.LessOrEqual(rt, c.wait(t), c.bound())
 	})
 }
+
+// Three tenants lack room beside one with tasks of one unit, and have received less. A
+// large request lacks room as they do, so it waits no longer than they.
+func TestPatience_ALargeRequestBeginsBesideTenantsThatLackRoom(t *testing.T) {
+	c := crowd{capacity: 10, patience: time.Second, lengths: []int{2, 1, 17, 25}, needs: []int64{3, 5, 3, 1}, hold: 7, at: 196}
+	require.LessOrEqual(t, c.wait(t), c.bound())
+}
+
+// crowd is tenants that always wait, and a request for their whole machine. Times are in
+// tenths of a second.
+type crowd struct {
+	capacity int64
+	patience time.Duration
+	lengths  []int // of the tenants' tasks
+	needs    []int64
+	hold     int // one unit is held for so long after the request
+	at       int // the request
+}
+
+// bound is the longest wait of the request.
+func (c crowd) bound() time.Duration {
+	longest := tenths(slices.Max(c.lengths))
+	turns := time.Duration(len(c.lengths)+1) * longest
+	return max(max(c.patience, turns)+2*longest, tenths(c.hold)) + longest + c.patience/32
+}
+
+// wait runs the tenants and returns how long the request waits.
+func (c crowd) wait(t *testing.T) (waited time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(c.capacity), Patience: c.patience})
+		var loads []*load
+		for i, length := range c.lengths {
+			loads = append(loads, &load{tenant: tenant(t, p, fmt.Sprint(i)), need: v(c.needs[i]), length: tenths(length), workers: 12})
+		}
+		held := acquire(t, p, "held", 1)
+		large := tenant(t, p, "large")
+		var wg sync.WaitGroup
+		wg.Go(func() { run(t, 90*time.Second, loads...) })
+		wg.Go(func() {
+			time.Sleep(tenths(c.at + c.hold))
+			_ = held.Release()
+		})
+		wg.Go(func() {
+			time.Sleep(tenths(c.at))
+			start := time.Now()
+			l, err := large.Acquire(context.Background(), v(c.capacity))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			waited = time.Since(start)
+			_ = l.Release()
+		})
+		wg.Wait()
+	})
+	return waited
+}
+
+func tenths(n int) time.Duration { return time.Duration(n) * 100 * time.Millisecond }
 
 // One unit of ten is held for an hour. A request for five need not wait for it,
 // beside a tenant that always has small tasks.

@@ -189,19 +189,15 @@ func (pm *placement) takes(w *waiter, level locality.Level) bool {
 	}
 	n.delayed, n.kept = true, pm.books.keepers > 0
 	if at, ok := n.job.NextRelax(now); ok {
-		if n.relax == nil {
-			n.relax = time.AfterFunc(at.Sub(now), func() {
-				pm.mu.Lock()
-				defer pm.mu.Unlock()
-				pm.tick()
-				if !n.over { // w may serve another request by now
-					n.delayed = false // so that it is tried, and wakes again if need be
-					pm.relaxed()
-				}
-			})
-		} else {
-			n.relax.Reset(at.Sub(now))
-		}
+		setTimer(&n.relax, at.Sub(now), func() {
+			pm.mu.Lock()
+			defer pm.mu.Unlock()
+			pm.tick()
+			if !n.over { // w may serve another request by now
+				n.delayed = false // so that it is tried, and wakes again if need be
+				pm.relaxed()
+			}
+		})
 	}
 	return false
 }

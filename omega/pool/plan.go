@@ -83,11 +83,7 @@ func (vs *victimSearch) victims(w *waiter, owed *Tenant, look *look, over []exce
 // enough.
 func (s *planner) keepsLimits(look *look) bool {
 	root := s.over[len(s.over)-1].of // it has the other groups in it
-	top := root
-	for top.parent != nil {
-		top = top.parent
-	}
-	r := s.x.roots[top]
+	r := s.x.roots[root.outermost()]
 	if look.at != r.changes {
 		look.limited, look.at = look.limited[:0], r.changes
 	}
@@ -331,11 +327,7 @@ func (pl *plan) kept() bool {
 // itemsBelow walks what is held and promised in a group, in the order in which
 // guarantees protect it.
 func (x *preemptible) itemsBelow(g *Tenant) iter.Seq[*item] {
-	top := g
-	for top.parent != nil {
-		top = top.parent
-	}
-	r := x.roots[top]
+	r := x.roots[g.outermost()]
 	return func(yield func(*item) bool) {
 		for _, list := range [...]*itemList{&r.leases, &r.owed} {
 			for it := list.first; it != nil; it = it.next {

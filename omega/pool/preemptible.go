@@ -140,11 +140,7 @@ func (x *preemptible) rightsOf(t *Tenant) *rights {
 		return r
 	}
 	r := &rights{bunches: make(map[bunchKey]*bunch)}
-	root := t
-	for root.parent != nil {
-		root = root.parent
-	}
-	r.root, r.guard = x.roots[root], x.guardOf(t)
+	r.root, r.guard = x.roots[t.outermost()], x.guardOf(t)
 	depth := t.depth()
 	for g := t; g != nil; g = g.parent {
 		l := level{top: g, depth: depth, own: x.within[g], asked: g.parent == nil || x.within[g.parent]}

@@ -193,17 +193,12 @@ func (t *Tenant) refill() (back bool) {
 
 // resume sets the timer of the bucket: one for all requests below it.
 func (t *Tenant) resume(wait time.Duration) {
-	b := &t.bucket
-	if b.timer != nil {
-		b.timer.Reset(wait)
-		return
-	}
-	b.timer = time.AfterFunc(wait, func() {
+	setTimer(&t.bucket.timer, wait, func() {
 		p := t.pool
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.tick()
-		if b.due = 0; t.refill() || t.promises > 0 {
+		if t.bucket.due = 0; t.refill() || t.promises > 0 {
 			p.next() // a promise may be kept, or another one made
 		}
 	})

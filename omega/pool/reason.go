@@ -9,104 +9,90 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// reason is why a request waits. It is noted under the mutex, and formatted by
-// the caller that reads it.
-type reason struct {
-	cause    cause
-	name     string // of a tenant or group
-	machine  string
-	need     resources.Vector
-	limit    resources.Vector // or what the machine is over its capacity by
-	free     resources.Vector
-	capacity resources.Vector
-	needs    []resources.Vector
-	n        int // requests ahead of it
-	wait     time.Duration
-	level    locality.Level // of the nearest room
-	next     locality.Level // that will do after wait
-	relaxes  bool
-}
-
-// cause is the cause for which a request waits.
-type cause uint8
-
-const (
-	shortOfRoom cause = iota
-	atTheLimit
-	overTheRate
-	takenBack
-	tooFar
-	noneTogether
-	behindOthers
-	reservedForAnother
-	overCapacity
-	allDraining
-)
+// reason makes the text of why a request waits. Its figures are noted under the mutex, and
+// formatted by the caller that reads it.
+type reason func(p *Pool) string
 
 // reason returns why w, behind n requests of its tenant, was not placed yet.
 // Called with mu held, after a tick. Cost: O(machines).
 func (ad *admission) reason(w *waiter, n int) reason {
-	r := reason{need: w.need, name: w.tenant.name, n: n}
 	if g := w.tenant.overLimit(&w.need, nil); g != nil && !w.isPromised() {
-		r.cause, r.name, r.limit = atTheLimit, g.name, g.set.Limit
-		return r
+		limit := g.set.Limit
+		return func(p *Pool) string { return fmt.Sprintf("%q is at its limit %s", g.name, p.formatLimit(limit)) }
 	}
+	var slow *Tenant // of the longest wait for a token
+	var wait time.Duration
 	for g := w.tenant; g != nil; g = g.parent {
-		if wait := g.bucket.wait(ad.at); wait > r.wait {
-			r.cause, r.name, r.wait = overTheRate, g.name, wait
+		if its := g.bucket.wait(ad.at); its > wait {
+			slow, wait = g, its
 		}
 	}
-	if r.wait > 0 {
-		return r
-	}
-	if w.isPromised() {
-		r.cause, r.machine, r.n = takenBack, ad.books.machines[w.kept.nodes[0]].name, 0
-		for _, l := range w.kept.taken {
-			if of := l.live(); of != nil {
-				if r.n++; r.n == 1 {
-					r.name, r.machine = of.tenant.name, ad.books.machines[of.node].name
-				}
-			}
+	switch {
+	case slow != nil:
+		return func(*Pool) string {
+			return fmt.Sprintf("%q is over its rate for another %v", slow.name, wait.Round(time.Millisecond))
 		}
-		return r
+	case w.isPromised():
+		return ad.takenBack(w)
+	case w.near() != nil && w.near().delayed:
+		return tooFar(w.near(), time.Now())
+	case w.many() != nil:
+		needs := w.many().needs
+		return func(p *Pool) string { return fmt.Sprintf("no room for all of %s at once", p.formatAll(needs)) }
+	case n > 0:
+		return func(*Pool) string { return fmt.Sprintf("behind %d of its tenant", n) }
 	}
-	if near := w.near(); near != nil && near.delayed {
-		now := time.Now()
-		r.cause, r.level = tooFar, near.offered
-		at, ok := near.job.NextRelax(now)
-		if r.relaxes = ok; ok {
-			r.next, r.wait = near.job.Allowed(at), at.Sub(now)
-		}
-		return r
-	}
-	if w.many() != nil {
-		r.cause, r.needs = noneTogether, w.many().needs
-		return r
-	}
-	if n > 0 {
-		r.cause = behindOthers
-		return r
-	}
-	ad.shortage(w, &r)
-	return r
+	return ad.shortage(w)
 }
 
-// shortage notes the machine that is nearest to having room for w.
-func (ad *admission) shortage(w *waiter, r *reason) {
-	best, least := -1, 0.0
+// takenBack is the reason of a request for which a guarantee takes room back.
+func (ad *admission) takenBack(w *waiter) reason {
+	machine, left, first := ad.books.machines[w.kept.nodes[0]].name, 0, ""
+	for _, l := range w.kept.taken {
+		if of := l.live(); of != nil {
+			if left++; left == 1 {
+				first, machine = of.tenant.name, ad.books.machines[of.node].name
+			}
+		}
+	}
+	return func(*Pool) string {
+		text := fmt.Sprintf("room on %q is being taken back for it", machine)
+		if left > 0 {
+			text += fmt.Sprintf(": preempted leases that are not released: %d, the first of %q", left, first)
+		}
+		return text
+	}
+}
+
+// tooFar is the reason of a request that waits for room nearer to what it prefers.
+func tooFar(n *near, now time.Time) reason {
+	offered := n.offered
+	at, relaxes := n.job.NextRelax(now)
+	next := n.job.Allowed(at)
+	return func(p *Pool) string {
+		level := p.placement.topology.LevelName
+		text := fmt.Sprintf("there is room, but at level %q from what it prefers", level(offered))
+		if relaxes {
+			text += fmt.Sprintf("; %q will do in %v", level(next), at.Sub(now).Round(time.Millisecond))
+		}
+		return text
+	}
+}
+
+// shortage is the reason of a request that fits on no machine. It names the one that is
+// nearest to having room.
+func (ad *admission) shortage(w *waiter) reason {
+	var best *machine
+	least := 0.0
 	for i := range ad.books.machines {
 		m := &ad.books.machines[i]
 		if m.gone || m.draining || !ad.placement.acceptableNode(w, locality.Node(i)) {
 			continue
 		}
-		free := m.unowed()
-		if m.lent != nil {
-			free = free.Add(m.lent.free)
-		}
-		grants := m.grants()
+		free, grants := m.within(), m.grants()
 		if grants && m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
-			r.cause, r.machine, r.name = reservedForAnother, m.name, m.keeper.tenant.name
-			return
+			machine, keeper := m.name, m.keeper.tenant.name
+			return func(*Pool) string { return fmt.Sprintf("room on %q is reserved for %q", machine, keeper) }
 		}
 		worst := 0.0
 		for k, q := range w.need {
@@ -117,70 +103,46 @@ func (ad *admission) shortage(w *waiter, r *reason) {
 				worst = max(worst, float64(lack)/float64(max(m.capacity[k], 1)))
 			}
 		}
-		if best < 0 || worst < least {
-			best, least = i, worst
-			r.cause, r.machine, r.free, r.capacity = shortOfRoom, m.name, free, m.capacity
-			if !grants {
-				r.cause = overCapacity
-				for k := range r.limit {
-					r.limit[k] = max(0, m.held[k]-m.block[k])
-				}
-			}
+		if best == nil || worst < least {
+			best, least = m, worst
 		}
 	}
-	if best < 0 {
-		r.cause = allDraining
+	switch {
+	case best == nil:
+		return func(*Pool) string { return "each machine that may be used is draining" }
+	case !best.grants():
+		name, over := best.name, sumOf(&best.held, &best.block, -1).Max(resources.Vector{})
+		return func(p *Pool) string {
+			return fmt.Sprintf("%q holds %s more than its capacity", name, p.space.Format(over))
+		}
 	}
+	name, need, free, capacity := best.name, w.need, best.within(), best.capacity
+	return func(p *Pool) string { return p.shortText(name, &need, &free, &capacity) }
 }
 
-// text returns the reason for people.
-func (r *reason) text(p *Pool) string {
-	switch r.cause {
-	case atTheLimit:
-		return fmt.Sprintf("%q is at its limit %s", r.name, p.formatLimit(r.limit))
-	case overTheRate:
-		return fmt.Sprintf("%q is over its rate for another %v", r.name, r.wait.Round(time.Millisecond))
-	case takenBack:
-		text := fmt.Sprintf("room on %q is being taken back for it", r.machine)
-		if r.n > 0 {
-			text += fmt.Sprintf(": preempted leases that are not released: %d, the first of %q", r.n, r.name)
-		}
-		return text
-	case tooFar:
-		text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.placement.topology.LevelName(r.level))
-		if r.relaxes {
-			text += fmt.Sprintf("; %q will do in %v", p.placement.topology.LevelName(r.next), r.wait.Round(time.Millisecond))
-		}
-		return text
-	case noneTogether:
-		return fmt.Sprintf("no room for all of %s at once", p.formatAll(r.needs))
-	case behindOthers:
-		return fmt.Sprintf("behind %d of its tenant", r.n)
-	case reservedForAnother:
-		return fmt.Sprintf("room on %q is reserved for %q", r.machine, r.name)
-	case overCapacity:
-		return fmt.Sprintf("%q holds %s more than its capacity", r.machine, p.space.Format(r.limit))
-	case allDraining:
-		return "each machine that may be used is draining"
+// within returns the room of a machine that no promise has, what the cell lends included.
+func (m *machine) within() resources.Vector {
+	if m.lent == nil {
+		return m.unowed()
 	}
-	return r.shortText(p)
+	return m.unowed().Add(m.lent.free)
 }
 
 // shortText names the kinds that are short on the machine that is nearest to
 // having enough, and those that are not.
-func (r *reason) shortText(p *Pool) string {
+func (p *Pool) shortText(machine string, need, free, capacity *resources.Vector) string {
 	var short, enough []string
-	for k, q := range r.need {
+	for k, q := range need {
 		if q == 0 {
 			continue
 		}
 		d, _ := p.space.Dimension(resources.Kind(k))
-		if q <= r.free[k] {
+		if q <= free[k] {
 			enough = append(enough, d.Name)
 			continue
 		}
 		short = append(short, fmt.Sprintf("%s: needs %s, %s of %s free on %s",
-			d.Name, p.amount(k, q), p.amount(k, r.free[k]), p.amount(k, r.capacity[k]), r.machine))
+			d.Name, p.amount(k, q), p.amount(k, free[k]), p.amount(k, capacity[k]), machine))
 	}
 	text := "short of " + strings.Join(short, ", and of ")
 	switch len(enough) {

@@ -42,9 +42,9 @@ type Settings struct {
 	//
 	// The machine is the one where the highest class to preempt is the lowest, then the
 	// one where the least has to be preempted. Classes hold among siblings. Take the
-	// paths from the root to the tenant of the lease and to that of the guarantee. The
-	// class of the lease is that of the first node that is on its own path alone, less
-	// that of the sibling on the other path.
+	// paths from the root to the tenant of the lease and to that of the guarantee. Let C
+	// be the class of the first node that is on the lease's path alone, and D the class
+	// of its sibling on the other path. The class of the lease is C less D.
 	//
 	// A holder has the grace of the pool to release a preempted lease. When the grace
 	// is over, no request counts on that lease any more. Other leases are preempted in

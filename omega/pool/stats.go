@@ -22,6 +22,9 @@ type Stats struct {
 	Waiting    int
 	Machines   []MachineStats // by number, without those that were removed
 	Tenants    []TenantStats  // by name, groups included
+	// Forgotten has the counts of all tenants that were forgotten, without a name. With them,
+	// sums over tenants never fall.
+	Forgotten TenantStats
 }
 
 // MachineStats is the state of one machine. Free and Held add up to the capacity. If the
@@ -42,7 +45,7 @@ type MachineStats struct {
 
 // TenantStats is the state of one tenant, or of a group with all tenants in it.
 // Tenants without a handle or settings are forgotten once there are more than 1,024,
-// and then start anew.
+// and then start anew: see Stats.Forgotten.
 type TenantStats struct {
 	Name     string
 	Weight   float64
@@ -62,9 +65,10 @@ type TenantStats struct {
 	NoRoom    uint64        // TryAcquire found no room, or the tenant at a bound
 	QueueFull uint64        // requests that a full queue refused
 	TimedOut  uint64        // waits that ended with the maximum wait
-	Cancelled uint64        // waits that ended with their context
+	Cancelled uint64        // requests that ended with their context
+	Closed    uint64        // requests that waited when the pool was closed
 	Never     uint64        // requests that could never be met
-	Throttled uint64        // requests that came when the rate had no token
+	Throttled uint64        // requests that came when the rate had no token: these wait
 	Preempted uint64        // leases that a guarantee has taken back
 	Failed    uint64        // tasks of Tenant.Go with an error: returned, a panic, or that they never ran
 	Waited    time.Duration // by all requests that waited and were granted
@@ -100,11 +104,13 @@ func (p *Pool) Stats() Stats {
 		return Stats{}
 	}
 	p.mu.Lock()
-	n := len(p.books.machines)
+	n, tenants := len(p.books.machines), len(p.tenants.byUser)
 	p.mu.Unlock()
-	machines := make([]MachineStats, 0, n)
+	machines, all := make([]MachineStats, 0, n), make([]TenantStats, 0, tenants)
+	of := make([]*Tenant, 0, tenants) // all[i] is of of[i]
 	p.mu.Lock()
 	p.tick()
+	forgotten := p.tenants.forgotten
 	s := Stats{Total: p.books.total, Leases: p.leases.held, Waiting: p.waits.waiting}
 	s.Machines = machines
 	for i := range p.books.machines {
@@ -114,38 +120,56 @@ func (p *Pool) Stats() Stats {
 			s.Machines = append(s.Machines, one)
 		}
 	}
-	at := make(map[*Tenant]int) // in s.Tenants
 	for i := 0; ; i++ {
 		if i >= len(p.tenants.byUser) { // it may grow meanwhile
 			break
 		}
 		if i%statsAtATime == 0 {
 			p.mu.Unlock()
-			s.Tenants = slices.Grow(s.Tenants, statsAtATime)
+			all, of = slices.Grow(all, statsAtATime), slices.Grow(of, statsAtATime)
 			p.mu.Lock()
 		}
 		if t := p.tenants.byUser[i]; t != nil {
-			at[t] = len(s.Tenants)
-			s.Tenants = append(s.Tenants, t.stats())
+			all, of = append(all, t.stats()), append(of, t)
 			if !t.coveredAbove() {
 				s.Guaranteed = addUp(&s.Guaranteed, &t.set.Guarantee)
 			}
 		}
 	}
+	if s.Forgotten = p.tenants.past; p.tenants.forgotten > forgotten {
+		all, of = p.tenants.remembered(all, of) // the others are in Forgotten
+	}
 	p.mu.Unlock()
-	s.addUpGroups(at)
-	slices.SortFunc(s.Tenants, func(a, b TenantStats) int { return cmp.Compare(a.Name, b.Name) })
+	if len(all) == 0 {
+		return s
+	}
+	addUpGroups(all, of)
+	order := make([]int32, len(all)) // a TenantStats is large, so indices are sorted
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int { return cmp.Compare(all[i].Name, all[j].Name) })
+	s.Tenants = make([]TenantStats, len(all))
+	for to, from := range order {
+		s.Tenants[to] = all[from]
+	}
 	return s
 }
 
-// addUpGroups adds what is counted of each tenant to the groups that it is in. At is
-// where each is in s.Tenants.
-func (s *Stats) addUpGroups(at map[*Tenant]int) {
-	own := slices.Clone(s.Tenants)
-	for t, i := range at {
+// addUpGroups adds what is counted of each tenant to the groups that it is in. All[i] is
+// the state of of[i].
+func addUpGroups(all []TenantStats, of []*Tenant) {
+	if !slices.ContainsFunc(of, func(t *Tenant) bool { return t.parent != nil }) {
+		return
+	}
+	own, at := slices.Clone(all), make(map[*Tenant]int, len(of))
+	for i, t := range of {
+		at[t] = i
+	}
+	for i, t := range of {
 		for g := t.parent; g != nil; g = g.parent {
 			if j, ok := at[g]; ok {
-				s.Tenants[j].add(&own[i])
+				all[j].add(&own[i])
 			}
 		}
 	}
@@ -160,6 +184,7 @@ func (s *TenantStats) add(o *TenantStats) {
 	s.QueueFull += o.QueueFull
 	s.TimedOut += o.TimedOut
 	s.Cancelled += o.Cancelled
+	s.Closed += o.Closed
 	s.Never += o.Never
 	s.Throttled += o.Throttled
 	s.Preempted += o.Preempted
@@ -169,15 +194,17 @@ func (s *TenantStats) add(o *TenantStats) {
 	s.Waits = addCounts(s.Waits, o.Waits)
 }
 
-// addCounts returns the sums by index.
+// addCounts returns the sums by index, in a slice of its own unless b is empty.
 func addCounts(a, b []uint64) []uint64 {
-	if len(b) > len(a) {
-		a = append(slices.Clone(a), make([]uint64, len(b)-len(a))...)
+	if len(b) == 0 {
+		return a
 	}
+	sum := make([]uint64, max(len(a), len(b)))
+	copy(sum, a)
 	for i, n := range b {
-		a[i] += n
+		sum[i] += n
 	}
-	return a
+	return sum
 }
 
 // coveredAbove reports whether a group above t has a guarantee, of which that of t is a
@@ -200,6 +227,6 @@ func (t *Tenant) stats() TenantStats {
 	return TenantStats{
 		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Dominant: kind, Received: received,
 		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
-		NoRoom: t.noRoom, QueueFull: t.queueFull, TimedOut: t.timedOut, Cancelled: t.cancelled, Never: t.never, Throttled: t.over, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
+		NoRoom: t.noRoom, QueueFull: t.queueFull, TimedOut: t.timedOut, Cancelled: t.cancelled, Closed: t.closed, Never: t.never, Throttled: t.over, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
 	}
 }

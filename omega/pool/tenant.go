@@ -46,7 +46,7 @@ type Tenant struct {
 	expiring    bool        // and runs
 
 	// Counts, as TenantStats says.
-	granted, noRoom, queueFull, timedOut, cancelled, never, over, preempted, failed uint64
+	granted, noRoom, queueFull, timedOut, cancelled, closed, never, over, preempted, failed uint64
 
 	byLevel []uint64
 	waits   []uint64 // by bucket

@@ -16,8 +16,10 @@ type tenantBook struct {
 
 	fair       *drf.FairQueue
 	byName     map[string]*Tenant
-	byUser     []*Tenant // by index of the user in fair
-	sweepAt    int       // number of tenants at which settled ones are forgotten
+	byUser     []*Tenant   // by index of the user in fair
+	sweepAt    int         // number of tenants at which settled ones are forgotten
+	forgotten  uint64      // tenants so far
+	past       TenantStats // their counts
 	guaranteed []*Tenant
 	ranked     bool // a tenant has or had a class, or a request a priority, but 0
 }
@@ -133,15 +135,31 @@ func (tb *tenantBook) add(parent *Tenant, name string, settings ...Settings) (*T
 
 // forget removes a tenant that holds nothing and does not wait.
 func (tb *tenantBook) forget(t *Tenant) {
+	last := t.stats()
 	if tb.fair.Remove(t.user) != nil {
 		return
 	}
+	tb.past.add(&last)
+	tb.forgotten++
 	tb.byUser[t.user.Index()] = nil
 	if t.parent != nil {
 		delete(t.parent.children, t.name[len(t.parent.name)+1:])
 	} else {
 		delete(tb.byName, t.name)
 	}
+}
+
+// remembered returns the states of tenants that were not forgotten since. All[i] is the
+// state of of[i].
+func (tb *tenantBook) remembered(all []TenantStats, of []*Tenant) ([]TenantStats, []*Tenant) {
+	n := 0
+	for i, t := range of {
+		if tb.byUser[t.user.Index()] == t {
+			all[n], of[n] = all[i], t
+			n++
+		}
+	}
+	return all[:n], of[:n]
 }
 
 // sweep forgets the tenants that are settled once there are twice as many as the

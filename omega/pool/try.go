@@ -24,9 +24,9 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 // TryAcquire takes need at once or not at all: it does not wait for its turn.
 //
 // It returns false where no machine has room that is not reserved for another request,
-// where requests of t wait already, and where a limit or rate holds t back. Requests of
-// other tenants that wait find no room that is enough, or are held back: TryAcquire may
-// pass them. It preempts nothing.
+// where requests of t wait already, and where a limit or rate holds t back. Each waiting
+// request of another tenant lacks room or is held back, so TryAcquire may pass it. It
+// preempts nothing.
 //
 // In a pool with a Cell it looks for room there if the pool has none. Only then it may
 // block, for the commit, a millisecond at most. Cost: O(log machines), no allocation;

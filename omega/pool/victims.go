@@ -145,6 +145,14 @@ func (t *Tenant) isIn(g *Tenant) bool {
 	return false
 }
 
+// outermost returns the group below the root that t is in, or t itself.
+func (t *Tenant) outermost() *Tenant {
+	for t.parent != nil {
+		t = t.parent
+	}
+	return t
+}
+
 // depth returns 1 for a tenant or group below the root, one more for each group
 // above it.
 func (t *Tenant) depth() (n int) {

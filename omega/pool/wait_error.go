@@ -54,7 +54,7 @@ func (e *WaitError) Error() string {
 		return fmt.Sprintf("pool: request of %q for %s: it waited for %v", e.Tenant, (*resources.Space)(nil).Format(e.Need), short(e.Waited))
 	}
 	p := e.tenant.pool
-	text := fmt.Sprintf("pool: request of %q for %s: %s; ", e.Tenant, p.space.Format(e.Need), e.why.text(p))
+	text := fmt.Sprintf("pool: request of %q for %s: %s; ", e.Tenant, p.space.Format(e.Need), e.why(p))
 	switch e.Others {
 	case 0:
 		text += "no other tenant waits"
@@ -103,8 +103,8 @@ func (e *WaitError) Unwrap() error {
 //  1. until the rate has a token for it, behind the requests of its tenant that wait;
 //  2. until the requests ahead of it were served and a lease is released.
 //
-// Ahead are the requests of its tenant. Of each other tenant as many are ahead as go
-// first by its weight. As many leases run at a time as now, each for the mean length of
+// Ahead are the requests of its tenant. Of each other tenant, its weight decides how many
+// requests are ahead. As many leases run at a time as now, each for the mean length of
 // its tenant's tasks. Sizes of needs are ignored.
 //
 // Before the first task has ended no length is known. Tasks then count as long as the

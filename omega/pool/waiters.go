@@ -74,7 +74,7 @@ func (p *Pool) Waiters() []Waiter {
 		if g.many == nil {
 			g.many = []resources.Vector{g.need}
 		}
-		all[i] = Waiter{g.tenant, g.label, slices.Clone(g.many), p.base.Add(g.since), g.why.text(p)}
+		all[i] = Waiter{g.tenant, g.label, slices.Clone(g.many), p.base.Add(g.since), g.why(p)}
 	}
 	slices.SortStableFunc(all, func(a, b Waiter) int { return cmp.Compare(a.Tenant, b.Tenant) })
 	return all

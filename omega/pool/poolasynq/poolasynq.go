@@ -4,19 +4,33 @@
 //	  ▲                                │
 //	  └── retried later, not counted ──┘ the queue is full, or the wait too long
 //
+// # Tasks without a retry left
+//
+// Asynq archives a task that fails with no retry left, as each with MaxRetry(0), before it
+// calls IsFailure. Such a task is not put off. Its handler waits and asks again:
+//
+//   - It keeps its worker meanwhile. Tasks of a tenant that floods should have a retry, else
+//     they take all workers.
+//   - [asynq.Timeout] ends its wait, 30 minutes by default, and Asynq archives it.
+//   - [asynq.Server.Shutdown] ends its wait after the ShutdownTimeout, and the task is pending again.
+//
+// # Flooded queues
+//
 // Asynq hands out the tasks of a queue in their order, so those of a tenant that floods
 // the queue come first. The middleware keeps a few of them waiting in the pool and puts
 // the others off. Then the tasks behind them have their turn. For that, two bounds matter:
 //
-//   - [pool.Settings.Queue], the number of tasks of a tenant that wait in the pool. The
+//   - [pool.Settings.Queue], the number of tasks of a tenant that wait in the pool. Of a
+//     larger burst some are put off, so it should exceed a usual burst. The
 //     Concurrency of the server should exceed what the pool runs at a time plus the
 //     waiters of all tenants.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a task waits
 //     and occupies a worker. With one nanosecond a task waits not at all: it runs or is
-//     put off.
+//     put off. Asynq's timeout of a task runs meanwhile, so MaxWait should be well below it.
 //
 // A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
-// which is 5 s by default. One second suits a pool better.
+// which is 5 s by default. 100 ms suit a pool better: a burst above [pool.Settings.Queue]
+// waits for that check.
 package poolasynq
 
 import (
@@ -31,7 +45,7 @@ import (
 )
 
 // DefaultDelay is the Delay of a zero [Config].
-const DefaultDelay = time.Second
+const DefaultDelay = 100 * time.Millisecond
 
 // Config is the configuration of a [Middleware]. Pool and Ask are required.
 type Config struct {
@@ -84,27 +98,57 @@ func New(cfg Config) (*Middleware, error) {
 //   - the handler fails after the lease was preempted,
 //   - the pool is closed.
 //
+// One that has no retry left waits as long inside the call, and asks again, until ctx ends.
+//
 // The tasks of a tenant come back one after the other, about twice as fast as the tenant
 // is served: see [pool.Backlog]. Other errors are those of the task: that of Ask, of the
 // handler, and [pool.ErrNeed] of a need that no machine could meet.
 func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		tenant, ask, err := m.cfg.Ask(ctx, task)
-		if err != nil {
-			return err
+		for {
+			tenant, ask, err := m.cfg.Ask(ctx, task)
+			if err != nil {
+				return err
+			}
+			again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+				return next.ProcessTask(ctx, task)
+			})
+			switch {
+			case again <= 0:
+				return err
+			case !lastTry(ctx):
+				return &laterError{again, err}
+			}
+			// Asynq would archive the task for any error.
+			if !sleep(ctx, again) {
+				return fmt.Errorf("poolasynq: the wait has ended: %w: %w", context.Cause(ctx), err)
+			}
 		}
-		again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
-			return next.ProcessTask(ctx, task)
-		})
-		if again > 0 {
-			return &laterError{again, err}
-		}
-		return err
 	})
 }
 
+// lastTry reports whether the task of ctx has no retry left. Outside a server there are
+// no retries, and it is false.
+func lastTry(ctx context.Context) bool {
+	retried, ok := asynq.GetRetryCount(ctx)
+	most, _ := asynq.GetMaxRetry(ctx)
+	return ok && retried >= most
+}
+
+// sleep waits for a time. It returns false where ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // IsFailure returns false for a task that was put off, so that Asynq counts no retry and
-// no failure. It is for [asynq.Config]; a function of the program's own calls it first.
+// no failure. Asynq calls it where the task has a retry left only. It is for [asynq.Config]; a function of the program's own calls it first.
 func (*Middleware) IsFailure(err error) bool {
 	var later *laterError
 	return err != nil && !errors.As(err, &later)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -64,9 +65,9 @@ func newQueue(tb testing.TB) *queue {
 }
 
 // serve starts a server that handles tasks by a function.
-func (q *queue) serve(m *poolasynq.Middleware, handle asynq.HandlerFunc) *asynq.Server {
+func (q *queue) serve(m *poolasynq.Middleware, handle asynq.HandlerFunc, change ...func(*asynq.Config)) *asynq.Server {
 	q.tb.Helper()
-	s := asynq.NewServer(q.redis, asynq.Config{
+	cfg := asynq.Config{
 		Concurrency: 100, Logger: silent{}, LogLevel: asynq.FatalLevel,
 		IsFailure: m.IsFailure, RetryDelayFunc: func(n int, err error, task *asynq.Task) time.Duration {
 			if m.IsFailure(err) {
@@ -75,7 +76,11 @@ func (q *queue) serve(m *poolasynq.Middleware, handle asynq.HandlerFunc) *asynq.
 			return m.RetryDelay(n, err, task)
 		},
 		DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	s := asynq.NewServer(q.redis, cfg)
 	require.NoError(q.tb, s.Start(m.Handler(handle)))
 	return s
 }
@@ -91,10 +96,11 @@ func (q *queue) info() *asynq.QueueInfo {
 }
 
 // enqueue adds n tasks of a tenant.
-func (q *queue) enqueue(tenant string, first, n int) {
+func (q *queue) enqueue(tenant string, first, n int, options ...asynq.Option) {
 	q.tb.Helper()
+	options = append([]asynq.Option{asynq.MaxRetry(3), asynq.Retention(time.Hour)}, options...)
 	for i := range n {
-		_, err := q.client.Enqueue(asynq.NewTask(tenant, []byte(strconv.Itoa(first+i))), asynq.MaxRetry(3), asynq.Retention(time.Hour))
+		_, err := q.client.Enqueue(asynq.NewTask(tenant, []byte(strconv.Itoa(first+i))), options...)
 		require.NoError(q.tb, err)
 	}
 }
@@ -113,8 +119,11 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 	var mu sync.Mutex
 	ran := map[int]int{}
 	var running, most atomic.Int64
-	all := make(chan struct{})
-	s := q.serve(middleware(t, p, 10*time.Millisecond), func(ctx context.Context, task *asynq.Task) error {
+	all, first := make(chan struct{}), make(chan struct{})
+	var putOff atomic.Int64
+	m := middleware(t, p, 10*time.Millisecond)
+	s := q.serve(m, func(ctx context.Context, task *asynq.Task) error {
+		<-first // the slots are taken until a task was put off
 		most.Store(max(most.Load(), running.Add(1)))
 		defer running.Add(-1)
 		retries, _ := asynq.GetRetryCount(ctx)
@@ -127,11 +136,19 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 			close(all)
 		}
 		return nil
+	}, func(cfg *asynq.Config) {
+		cfg.RetryDelayFunc = func(n int, err error, task *asynq.Task) time.Duration {
+			if !m.IsFailure(err) && putOff.Add(1) == 1 {
+				close(first)
+			}
+			return m.RetryDelay(n, err, task)
+		}
 	})
 	q.enqueue("flood", 0, flood)
 	q.enqueue("other", flood, other)
 	<-all
 	s.Shutdown()
+	require.Positive(t, putOff.Load())
 	require.LessOrEqual(t, most.Load(), int64(2))
 	for n, times := range ran {
 		require.Equal(t, 1, times, "task %d", n)
@@ -226,6 +243,23 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 			require.Equal(t, time.Minute, m.RetryDelay(1, err, nil))
 		})
 	})
+	t.Run("does not wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := servertest.Slots(t, 1)
+			m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
+				return "a", pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, nil
+			}})
+			require.NoError(t, err)
+			require.NoError(t, process(t, m, "a", succeed))
+			_, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			began := time.Now()
+			err = process(t, m, "a", succeed)
+			require.ErrorIs(t, err, pool.ErrWait)
+			require.GreaterOrEqual(t, m.RetryDelay(1, err, nil), poolasynq.DefaultDelay)
+			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
+		})
+	})
 	t.Run("preempted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servertest.Slots(t, 1)
@@ -306,40 +340,62 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkFlood measures how long the tasks of one tenant wait, from their enqueueing to
-// their start, alone and while another tenant has 5,000 tasks queued before them.
-func BenchmarkFlood(b *testing.B) {
-	for _, flood := range []int{0, 5000} {
-		b.Run(fmt.Sprint("flood=", flood), func(b *testing.B) {
-			for b.Loop() {
-				waits := floodOf(b, flood)
-				slices.Sort(waits)
-				b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
-				b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+// BenchmarkHandler_Parallel is BenchmarkHandler with a task at a time on each core.
+func BenchmarkHandler_Parallel(b *testing.B) {
+	m := middleware(b, servertest.Slots(b, int64(runtime.GOMAXPROCS(0)), "a"), 0)
+	h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		task := asynq.NewTask("a", nil)
+		for pb.Next() {
+			if err := h.ProcessTask(b.Context(), task); err != nil {
+				b.Error(err)
+				return
 			}
-		})
+		}
+	})
+}
+
+// BenchmarkFlood measures how long the tasks of one tenant wait, from their enqueueing to
+// their start, alone and while another tenant has 5,000 tasks queued before them. The
+// tasks come one after the other, or ten at once, of which the pool's queue holds four.
+func BenchmarkFlood(b *testing.B) {
+	for _, burst := range []int{1, 10} {
+		for _, flood := range []int{0, 5000} {
+			b.Run(fmt.Sprintf("burst=%d/flood=%d", burst, flood), func(b *testing.B) {
+				for b.Loop() {
+					waits := floodOf(b, flood, burst)
+					slices.Sort(waits)
+					b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
+					b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+					b.ReportMetric(float64(waits[len(waits)-1].Milliseconds()), "ms/wait-most")
+				}
+			})
+		}
 	}
 }
 
-// floodOf returns the waits of 50 tasks, enqueued one after the other.
-func floodOf(b *testing.B, flood int) []time.Duration {
+// floodOf returns the waits of 50 tasks, enqueued in bursts, each after the one before has
+// started.
+func floodOf(b *testing.B, flood, burst int) (waits []time.Duration) {
 	b.Helper()
 	q := newQueue(b)
 	p := servertest.Slots(b, 4, "flood", "other")
-	started := make(chan time.Time)
-	var waits []time.Duration
+	started := make(chan time.Time, burst)
 	q.enqueue("flood", 0, flood)
-	s := q.serve(middleware(b, p, time.Second), func(_ context.Context, task *asynq.Task) error {
+	s := q.serve(middleware(b, p, 0), func(_ context.Context, task *asynq.Task) error {
 		if task.Type() == "other" {
 			started <- time.Now()
 		}
 		time.Sleep(20 * time.Millisecond) // the work
 		return nil
 	})
-	for i := range 50 {
+	for i := 0; i < 50; i += burst {
 		began := time.Now()
-		q.enqueue("other", i, 1)
-		waits = append(waits, (<-started).Sub(began))
+		q.enqueue("other", i, burst)
+		for range burst {
+			waits = append(waits, (<-started).Sub(began))
+		}
 	}
 	s.Shutdown()
 	return waits

@@ -3,6 +3,7 @@ package poolgrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -36,5 +37,18 @@ func Example() {
 	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(in.Unary), grpc.StreamInterceptor(in.Stream))
 	defer server.Stop()
-	// Output:
+
+	// The server calls the interceptor as here.
+	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("customer", "7"))
+	call := &grpc.UnaryServerInfo{FullMethod: "/shop.Orders/List"}
+	_, err = in.Unary(ctx, nil, call, func(ctx context.Context, _ any) (any, error) {
+		for lease := range pool.Leases(ctx) {
+			fmt.Println("runs on", lease.Machine())
+		}
+		return nil, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	// Output: runs on slots
 }

@@ -8,11 +8,11 @@ package poolhttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/pool"
 )
 
@@ -43,7 +43,7 @@ type Config struct {
 // without Pool or Ask.
 func New(cfg Config) (func(next http.Handler) http.Handler, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
-		return nil, fault.New("poolhttp", "Pool or Ask is nil, want both", pool.ErrConfig)
+		return nil, fmt.Errorf("poolhttp: Pool or Ask is nil, want both: %w", pool.ErrConfig)
 	}
 	if cfg.Refuse == nil {
 		cfg.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, err error) {

@@ -160,6 +160,6 @@ func TestNew_RefusesAConfigWithoutPoolOrAsk(t *testing.T) {
 	for _, cfg := range []poolhttp.Config{{}, {Pool: newWorld(t, nil).pool}} {
 		_, err := poolhttp.New(cfg)
 		require.ErrorIs(t, err, pool.ErrConfig)
-		require.EqualError(t, err, "poolhttp: Pool or Ask is nil, want both: invalid configuration")
+		require.EqualError(t, err, "poolhttp: Pool or Ask is nil, want both: pool: invalid configuration")
 	}
 }

@@ -9,12 +9,14 @@
 // pool and puts the others off. Then the jobs behind them have their turn. For that, two
 // bounds matter:
 //
-//   - [pool.Settings.Queue], the number of jobs of a tenant that wait in the pool. The
+//   - [pool.Settings.Queue], the number of jobs of a tenant that wait in the pool. Of a
+//     larger burst some are put off, so it should exceed a usual burst. The
 //     MaxWorkers of the River queue should exceed what the pool runs at a time plus the
 //     waiters of all tenants.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a job waits
 //     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
-//     put off.
+//     put off. River's RescueStuckJobsAfter counts the wait, so MaxWait should be well
+//     below it. JobTimeout begins after the wait.
 package poolriver
 
 import (
@@ -29,7 +31,7 @@ import (
 )
 
 // DefaultSnooze is the Snooze of a zero [Config].
-const DefaultSnooze = time.Second
+const DefaultSnooze = 100 * time.Millisecond
 
 // Config is the configuration of a [Middleware]. Pool and Ask are required.
 type Config struct {
@@ -39,6 +41,7 @@ type Config struct {
 	// Metadata, Tags or Queue. An error is that of the job.
 	Ask func(*rivertype.JobRow) (tenant string, ask pool.Request, err error)
 	// Snooze is the shortest time for which a job is put off. 0 means [DefaultSnooze].
+	// River looks for jobs each FetchPollInterval, 1 s by default, so many come back later.
 	Snooze time.Duration
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,17 +81,21 @@ type atOnce struct{}
 func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now() }
 
 // client returns a client that works jobs by a function, until stop is called.
-func (q *queue) client(m *poolriver.Middleware, work func(context.Context, *river.Job[task]) error) *river.Client[pgx.Tx] {
+func (q *queue) client(m rivertype.Middleware, work func(context.Context, *river.Job[task]) error, change ...func(*river.Config)) *river.Client[pgx.Tx] {
 	q.tb.Helper()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(work))
-	c, err := river.NewClient(riverpgxv5.New(q.db), &river.Config{
+	cfg := &river.Config{
 		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Middleware:  []rivertype.Middleware{m},
 		Queues:      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
 		RetryPolicy: atOnce{},
 		Workers:     workers,
-	})
+	}
+	for _, f := range change {
+		f(cfg)
+	}
+	c, err := river.NewClient(riverpgxv5.New(q.db), cfg)
 	require.NoError(q.tb, err)
 	require.NoError(q.tb, c.Start(q.tb.Context()))
 	return c
@@ -117,6 +122,21 @@ func (q *queue) count(state rivertype.JobState) (n, attempts int) {
 	return n, attempts
 }
 
+// notes is a middleware that closes a channel when the first job is put off.
+type notes struct {
+	*poolriver.Middleware
+	once  sync.Once
+	first chan struct{}
+}
+
+func (n *notes) Work(ctx context.Context, job *rivertype.JobRow, doInner func(context.Context) error) error {
+	err := n.Middleware.Work(ctx, job, doInner)
+	if snooze := (*river.JobSnoozeError)(nil); errors.As(err, &snooze) {
+		n.once.Do(func() { close(n.first) })
+	}
+	return err
+}
+
 // Jobs are put off again and again, and run in the end: each once, with one attempt, no
 // more at a time than there are slots.
 func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
@@ -127,7 +147,9 @@ func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	ran := map[int]int{}
 	var running, most atomic.Int64
 	all := make(chan struct{})
-	c := q.client(middleware(t, p, 10*time.Millisecond), func(ctx context.Context, j *river.Job[task]) error {
+	m := &notes{Middleware: middleware(t, p, 10*time.Millisecond), first: make(chan struct{})}
+	c := q.client(m, func(ctx context.Context, j *river.Job[task]) error {
+		<-m.first // the slots are taken until a job was put off
 		most.Store(max(most.Load(), running.Add(1)))
 		defer running.Add(-1)
 		if leases := slices.Collect(pool.Leases(ctx)); len(leases) != 1 {
@@ -147,6 +169,10 @@ func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	n, attempts := q.count(rivertype.JobStateCompleted)
 	require.Equal(t, flood+other, n)
 	require.Equal(t, 1, attempts, "a job that was put off has spent no attempt")
+	var snoozes int
+	row := q.db.QueryRow(t.Context(), `SELECT coalesce(sum((metadata->>'snoozes')::int), 0) FROM river_job`)
+	require.NoError(t, row.Scan(&snoozes))
+	require.Positive(t, snoozes, "no job was put off")
 	require.LessOrEqual(t, most.Load(), int64(2))
 	for number, times := range ran {
 		require.Equal(t, 1, times, "job %d", number)
@@ -236,8 +262,23 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 			require.True(t, ok)
 			m := middleware(t, p, 0)
 			for id := range int64(10) {
-				require.GreaterOrEqual(t, snoozed(t, m.Work(t.Context(), job(id, "a"), succeed)), time.Second)
+				require.GreaterOrEqual(t, snoozed(t, m.Work(t.Context(), job(id, "a"), succeed)), poolriver.DefaultSnooze)
 			}
+		})
+	})
+	t.Run("does not wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := servertest.Slots(t, 1)
+			m, err := poolriver.New(poolriver.Config{Pool: p, Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
+				return "a", pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, nil
+			}})
+			require.NoError(t, err)
+			require.NoError(t, m.Work(t.Context(), job(1, "a"), succeed))
+			_, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			began := time.Now()
+			require.GreaterOrEqual(t, snoozed(t, m.Work(t.Context(), job(1, "a"), succeed)), poolriver.DefaultSnooze)
+			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
 		})
 	})
 	t.Run("preempted", func(t *testing.T) {
@@ -283,6 +324,35 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 	})
 }
 
+func TestWork_ServesHigherPrioritiesOfATenantFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := servertest.Slots(t, 1)
+		held, ok := p.TryAcquire("b", resources.Vector{1})
+		require.True(t, ok)
+		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
+			return "a", pool.Request{Needs: []resources.Vector{{1}}, Priority: job.Priority}, nil
+		}})
+		require.NoError(t, err)
+		var order []int
+		var jobs sync.WaitGroup
+		for _, priority := range []int{1, 3, 2} {
+			jobs.Go(func() {
+				err := m.Work(t.Context(), &rivertype.JobRow{Priority: priority}, func(context.Context) error {
+					order = append(order, priority)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		require.NoError(t, held.Release())
+		jobs.Wait()
+		require.Equal(t, []int{3, 2, 1}, order)
+	})
+}
+
 func TestNew_RefusesBadConfigs(t *testing.T) {
 	p := servertest.Slots(t, 1)
 	for text, cfg := range map[string]poolriver.Config{
@@ -310,43 +380,71 @@ func BenchmarkWork(b *testing.B) {
 	}
 }
 
-// BenchmarkFlood measures how long the jobs of one tenant wait, from their insertion to
-// their start, alone and while another tenant has 5,000 jobs queued before them.
-func BenchmarkFlood(b *testing.B) {
-	for _, flood := range []int{0, 5000} {
-		b.Run(fmt.Sprint("flood=", flood), func(b *testing.B) {
-			for b.Loop() {
-				waits := floodOf(b, flood)
-				slices.Sort(waits)
-				b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
-				b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+// BenchmarkWork_Parallel is BenchmarkWork with a job at a time on each core.
+func BenchmarkWork_Parallel(b *testing.B) {
+	m := middleware(b, servertest.Slots(b, int64(runtime.GOMAXPROCS(0)), "a"), 0)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		job := &rivertype.JobRow{ID: 1, Metadata: []byte(`{"tenant": "a"}`)}
+		for pb.Next() {
+			if err := m.Work(b.Context(), job, func(context.Context) error { return nil }); err != nil {
+				b.Error(err)
+				return
 			}
-		})
+		}
+	})
+}
+
+// BenchmarkFlood measures how long the jobs of one tenant wait, from their insertion to
+// their start, alone and while another tenant has 5,000 jobs queued before them. The
+// jobs come one after the other, or ten at once, of which the pool's queue holds four.
+// With "poll" River looks for jobs each 20 ms, and not each second.
+func BenchmarkFlood(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		burst int
+		poll  time.Duration
+	}{{"burst=1", 1, time.Second}, {"burst=10", 10, time.Second}, {"burst=10/poll", 10, 20 * time.Millisecond}} {
+		for _, flood := range []int{0, 5000} {
+			b.Run(fmt.Sprint(c.name, "/flood=", flood), func(b *testing.B) {
+				for b.Loop() {
+					waits := floodOf(b, flood, c.burst, c.poll)
+					slices.Sort(waits)
+					b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
+					b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+					b.ReportMetric(float64(waits[len(waits)-1].Milliseconds()), "ms/wait-most")
+				}
+			})
+		}
 	}
 }
 
-// floodOf returns the waits of 50 jobs, inserted one after the other.
-func floodOf(b *testing.B, flood int) []time.Duration {
+// floodOf returns the waits of 50 jobs, inserted in bursts, each after the one before has
+// started.
+func floodOf(b *testing.B, flood, burst int, poll time.Duration) (waits []time.Duration) {
 	b.Helper()
+	const jobs = 50
 	q := newQueue(b)
 	p := servertest.Slots(b, 4, "flood", "other")
-	inserted := make([]time.Time, 50)
-	started := make(chan int)
-	var waits []time.Duration
-	c := q.client(middleware(b, p, time.Second), func(_ context.Context, j *river.Job[task]) error {
-		if j.Args.Number < len(inserted) {
-			started <- j.Args.Number
+	started := make(chan time.Time, burst)
+	c := q.client(middleware(b, p, 0), func(_ context.Context, j *river.Job[task]) error {
+		if j.Args.Number < jobs {
+			started <- time.Now()
 		}
 		time.Sleep(20 * time.Millisecond) // the work
 		return nil
+	}, func(cfg *river.Config) {
+		cfg.FetchPollInterval, cfg.FetchCooldown = poll, min(poll, river.FetchCooldownDefault)
 	})
 	if flood > 0 {
-		q.insert(c, "flood", len(inserted), flood)
+		q.insert(c, "flood", jobs, flood)
 	}
-	for i := range inserted {
-		inserted[i] = time.Now()
-		q.insert(c, "other", i, 1)
-		waits = append(waits, time.Since(inserted[<-started]))
+	for i := 0; i < jobs; i += burst {
+		began := time.Now()
+		q.insert(c, "other", i, burst)
+		for range burst {
+			waits = append(waits, (<-started).Sub(began))
+		}
 	}
 	require.NoError(b, c.StopAndCancel(context.WithoutCancel(b.Context())))
 	return waits

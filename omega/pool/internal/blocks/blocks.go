@@ -7,6 +7,8 @@ package blocks
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -62,9 +64,10 @@ type Blocks struct {
 	s        *omega.Scheduler
 	attempt  omega.Attempt
 	machines []Machine
-	noted    map[omega.AllocationID]bool // marks that Sync has told of
-	stale    bool                        // a Wait has refreshed the snapshot
-	waiting  map[locality.Node]bool      // machines with a part that others are leaving
+	noted    map[omega.AllocationID]uint64 // marks that Sync has told of, with the last Sync that found each
+	syncs    uint64
+	stale    bool                   // a Wait has refreshed the snapshot
+	waiting  map[locality.Node]bool // machines with a part that others are leaving
 	sent     []sent
 }
 
@@ -82,7 +85,7 @@ func New(s *omega.Scheduler, store omega.Store) *Blocks {
 	if store == nil {
 		store = omega.Local{Scheduler: s}
 	}
-	b := &Blocks{s: s, attempt: omega.Attempt{Store: store}, noted: make(map[omega.AllocationID]bool), waiting: make(map[locality.Node]bool), stale: true}
+	b := &Blocks{s: s, attempt: omega.Attempt{Store: store}, noted: make(map[omega.AllocationID]uint64), waiting: make(map[locality.Node]bool), stale: true}
 	return b
 }
 
@@ -154,16 +157,17 @@ func (b *Blocks) Sync(ctx context.Context, now time.Time) ([]locality.Node, erro
 			}
 		}
 	}
+	b.syncs++
 	for m := range b.s.Marked() {
-		if b.noted[m.Allocation.ID] {
+		_, told := b.noted[m.Allocation.ID]
+		if b.noted[m.Allocation.ID] = b.syncs; told {
 			continue
 		}
 		node := m.Allocation.ID.Node()
-		b.noted[m.Allocation.ID] = true
 		b.grow(node)
 		at := &b.machines[node]
 		if m.Fate == omega.Lost || at.ID != m.Allocation.Machine {
-			b.release(m.Allocation.ID) // nothing runs there any more
+			_ = b.release(m.Allocation.ID) // nothing runs there any more; a refused release is sent by the next Sync
 		} else {
 			at.marked = append(at.marked, m.Allocation.ID)
 			if m.Until.After(at.Until) {
@@ -173,6 +177,8 @@ func (b *Blocks) Sync(ctx context.Context, now time.Time) ([]locality.Node, erro
 		b.reconcile(node)
 		changed[node] = true
 	}
+	// A mark stands until the journal applies its release. It is told of once until then.
+	maps.DeleteFunc(b.noted, func(_ omega.AllocationID, found uint64) bool { return found != b.syncs })
 	for node := range b.waiting {
 		if b.settle(node) {
 			changed[node] = true
@@ -200,12 +206,12 @@ func (b *Blocks) saw(state omega.MachineState, mask omega.Mask) bool {
 			return false
 		}
 		*m = Machine{marked: m.marked}
-		b.acknowledge(m)
+		_ = b.acknowledge(m) // Sync finds the mark of a refused release
 		return true
 	}
 	was := *m
 	if m.ID != state.ID {
-		b.acknowledge(m)
+		_ = b.acknowledge(m)
 		*m = Machine{ID: state.ID}
 		b.reconcile(node)
 	}
@@ -274,19 +280,26 @@ func (b *Blocks) NextReady() (next time.Time) {
 	return next
 }
 
-// Acknowledge tells the cell that what was preempted on a machine has stopped.
-func (b *Blocks) Acknowledge(node locality.Node) { b.acknowledge(&b.machines[node]) }
+// Acknowledge tells the cell that the preempted allocations on a machine have stopped. The
+// next Sync tells again of an allocation after a refused release. Errors: those of
+// [omega.Scheduler.ReleaseLater], but for an allocation that is released already.
+func (b *Blocks) Acknowledge(node locality.Node) error { return b.acknowledge(&b.machines[node]) }
 
-func (b *Blocks) acknowledge(m *Machine) {
+func (b *Blocks) acknowledge(m *Machine) (err error) {
 	for _, id := range m.marked {
-		b.release(id)
+		err = errors.Join(err, b.release(id))
 	}
 	m.marked, m.Until = nil, time.Time{}
+	return err
 }
 
-func (b *Blocks) release(id omega.AllocationID) {
-	_ = b.s.Release(id) // of a replaced scheduler it is the successor's
+func (b *Blocks) release(id omega.AllocationID) error {
+	_, err := b.s.ReleaseLater(id)
+	if err == nil || errors.Is(err, omega.ErrReleased) {
+		return nil
+	}
 	delete(b.noted, id)
+	return err
 }
 
 // Wait blocks until room for one of the needs may have appeared: see

@@ -24,12 +24,21 @@ type lender struct {
 
 func newLender(t *testing.T) *lender {
 	t.Helper()
+	return journaledLender(t, nil)
+}
+
+// journaledLender is newLender with a journal of the cell, nil for none.
+func journaledLender(t *testing.T, j omega.Journal) *lender {
+	t.Helper()
 	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{8}}}})
 	require.NoError(t, err)
+	if j != nil {
+		require.NoError(t, cell.SetJournal(j))
+	}
 	l := &lender{t: t, cell: cell}
-	l.own, err = cell.Register("own", omega.Limits{Divisible: true, Highest: 3})
+	l.own, err = cell.Take(t.Context(), "own", omega.Limits{Divisible: true, Highest: 3})
 	require.NoError(t, err)
-	l.other, err = cell.Register("other", omega.Limits{Highest: 9})
+	l.other, err = cell.Take(t.Context(), "other", omega.Limits{Highest: 9})
 	require.NoError(t, err)
 	l.m, _ = cell.Machine("m")
 	l.blocks = blocks.New(l.own, nil)
@@ -101,7 +110,7 @@ func TestBlocks_TellOfAPartThatWasTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ready.IsZero())
 	require.Empty(t, l.sync(), "once")
-	l.blocks.Acknowledge(0)
+	require.NoError(t, l.blocks.Acknowledge(0))
 	require.False(t, at.Marked())
 	ready, err = l.cell.ReadyAt(a)
 	require.NoError(t, err)

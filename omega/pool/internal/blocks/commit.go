@@ -30,10 +30,11 @@ func (b *Blocks) Commit(ctx context.Context, orders []Order) error {
 	return nil
 }
 
-// send commits the transaction. While the outcome is unknown it asks again.
+// send commits the transaction. While the outcome is unknown it asks again, but for a journal
+// that has failed: that never tells.
 func (b *Blocks) send(ctx context.Context, now time.Time) error {
 	for {
-		if _, err := b.attempt.Commit(ctx, now); !errors.Is(err, omega.ErrOutcome) {
+		if _, err := b.attempt.Commit(ctx, now); !errors.Is(err, omega.ErrOutcome) || Lost(err) {
 			return err
 		}
 		Pause(b.attempt.Doubt())
@@ -48,7 +49,7 @@ func Pause(failures int) { <-time.After(again.After(failures)) }
 
 // Lost reports whether an error tells that the scheduler can commit nothing any more.
 func Lost(err error) bool {
-	return errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft)
+	return errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) || errors.Is(err, omega.ErrJournal)
 }
 
 // add adds an order to the transaction: an exchange of the blocks that change.
