@@ -14,7 +14,8 @@
 //   - to wait, a cost that grows with the time waited;
 //   - for a running task to move or stop, its lost work.
 //
-// Of each job at least E and at most F tasks run, by the capacities of the arcs.
+// At least E and at most F tasks of each job run. The capacities of the arcs enforce
+// this.
 //
 // A [Planner] takes machines, jobs and tasks, and a function that returns the arcs of a
 // task. [DataCosts] has the paper's; [SpreadCosts] and [BandwidthCosts] are further

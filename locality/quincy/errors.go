@@ -17,8 +17,9 @@ var (
 	ErrDuplicate = errors.New("quincy: key is there already")
 	// ErrInUse is for jobs that still have tasks.
 	ErrInUse = errors.New("quincy: job is in use")
-	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
-	// to the same target, costs beyond [MaxCost].
+	// ErrArc is for invalid arcs: no arc, two arcs to one target, a cost beyond [MaxCost],
+	// a rate beyond 2^15, or a running task without an arc to its machine. An arc to an
+	// unknown machine is [ErrUnknown].
 	ErrArc = errors.New("quincy: bad arc")
 	// ErrTime is for times that go back, or are beyond 2^28.
 	ErrTime = errors.New("quincy: bad time")

@@ -43,12 +43,13 @@ type Way[J, T comparable] struct {
 	// Leaf is the machine where the task would run, below the rack or the cluster;
 	// or the target to wait.
 	Leaf Target
-	// Extra is the growth of the whole plan's cost, Cost included: 0 for the arc in
-	// use, and for others that are as good. It is the price that the task does not
-	// pay.
+	// Extra is the growth of the whole plan's cost, Cost included: 0 for the arc in use,
+	// and for others that are as good. It is the additional cost that the present place
+	// avoids.
 	Extra int64
-	// Displaced are the tasks that would have to give way. Each moves to the next
-	// one's place. The last one comes to a free slot, or waits in the task's stead.
+	// Displaced are the tasks that would have to give way. Each moves to the next one's
+	// place. The last displaced task moves to a free slot, or waits in place of the
+	// explained one.
 	Displaced []Displaced[J, T]
 
 	// slots is the number of slots of the machine, or of all machines in the rack

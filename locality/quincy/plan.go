@@ -62,15 +62,14 @@ type Plan[T comparable] struct {
 // Plan finds the placement of least cost at the time now, and returns the changes
 // for it.
 //
-// Among plans of equal cost it prefers few moves and preemptions. A running task is
-// not moved if it could stay at equal cost by relocating a few tasks that move
-// anyway.
+// Among plans of equal cost it prefers few moves and preemptions. Some tasks move anyway.
+// If relocating a few of them lets a running task stay at equal cost, it stays.
 //
-// Errors: the cause of ctx if that is cancelled; [ErrInfeasible] if not every task
-// can be placed or wait within its job's shares, at once if nothing but time has changed
-// since a plan that failed so. Both keep the placement before. If
-// the arcs of a task are invalid after a change, they keep their former figures:
-// the error says so, and the plan is valid.
+// Errors: the cause of ctx if that is cancelled; [ErrTime] for a bad now; [ErrInfeasible]
+// if not every task can be placed or wait within its job's shares, at once if nothing but
+// time has changed since a plan that failed so. These keep the placement before.
+// Config.Arcs may return invalid arcs after a change. The task then keeps its former
+// arcs, the error says so, and the plan is valid.
 //
 // Cost: that of the solver, near O(changes) while slots are free, and a call of
 // Arcs for each change. If time has passed it looks at each task, and at the arcs

@@ -25,9 +25,9 @@ type Config[T comparable] struct {
 	//   - a machine that it has an arc to is removed, or a rack with its last
 	//     machine.
 	//
-	// A running task needs an arc to its machine; one without any other is not
-	// preempted. Arcs must not call the planner, nor keep the slice. If it has
-	// panicked, the planner must not be used again.
+	// A running task needs an arc to its machine. A task without any other arc is not
+	// preempted. Arcs must not call the planner, nor keep the slice. If it has panicked,
+	// the planner must not be used again.
 	Arcs func(arcs []Arc, task T, s State, now int64) []Arc
 	// Verify lets every plan be proved optimal, from the solver's prices: no arc
 	// with room has a negative reduced cost. It takes O(arcs) a plan, and the error
