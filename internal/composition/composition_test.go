@@ -22,7 +22,7 @@ var (
 )
 
 // Loops of two orders, a master of offers, a flow scheduler, an elastic team and a pool place
-// on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
+// on one cell, and a scheduler that is mostly absent. Its machines come, drain, shrink and fail. Each need gets its room,
 // and each allocation has one holder.
 func TestParts_ShareACell(t *testing.T) {
 	for seed := *from; seed < *from+*seeds; seed++ {
@@ -41,6 +41,7 @@ func runWorld(t *testing.T, seed uint64) {
 	w.addFlow()
 	w.addTeam()
 	w.addPool(1 + 15*int(seed%2))
+	w.addAbsent()
 	watch := w.watch()
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -51,7 +51,7 @@ func (p *teamPart) run(ctx context.Context) error {
 			}
 		}
 		n := 0
-		if time.Since(p.w.begin) < arrivals {
+		if p.w.arriving() {
 			p.scheduler.Snapshot().Refresh(time.Now())
 			room, err := elastic.Look(p.scheduler.Snapshot(), p.want.Query)
 			if err != nil {

@@ -24,6 +24,9 @@ type flowPart struct {
 	told chan func() error // ends of tasks, for the goroutine of the rounds
 }
 
+// slot is the room of a task that a machine need not be kept for.
+var slot = resources.Vector{2, 4}
+
 func (w *world) addFlow() {
 	p := &flowPart{
 		book: w.book(w.scheduler("flow", omega.Limits{Held: &resources.Vector{80, 400}})), w: w, rand: w.source(),
@@ -33,7 +36,7 @@ func (w *world) addFlow() {
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
 	var err error
 	p.flow, err = flow.New[string](flow.Config[string]{
-		Cell: w.cell, Scheduler: p.scheduler, Slot: resources.Vector{2, 4}, Patience: patience,
+		Cell: w.cell, Scheduler: p.scheduler, Slot: slot, Patience: patience,
 		Arcs: func(arcs []quincy.Arc, _ string, state quincy.State, now int64) []quincy.Arc {
 			return costs.Arcs(arcs, nil, state, now)
 		},
@@ -51,7 +54,7 @@ func (p *flowPart) run(ctx context.Context) error {
 		}
 	}
 	for n := 0; pause(ctx, time.Second); {
-		if time.Since(p.w.begin) < arrivals {
+		if p.w.arriving() {
 			for range p.rand.IntN(6) {
 				name := fmt.Sprint("task ", n)
 				n++
@@ -75,6 +78,20 @@ func (p *flowPart) run(ctx context.Context) error {
 		p.act(report)
 	}
 	return nil
+}
+
+// overdue reports whether a task larger than a slot, which limits leave room for, has waited for
+// a reservation for too long.
+func (p *flowPart) overdue() bool {
+	left, ok := p.scheduler.Left()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, of := range p.open {
+		if need := p.need[name].need; ok && time.Since(of.since) > patience+answer && !need.Fits(slot) && need.Fits(left) {
+			return true
+		}
+	}
+	return false
 }
 
 // act starts and stops tasks as a round says. A task that was lost may start

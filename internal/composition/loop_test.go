@@ -26,6 +26,9 @@ type loopPart struct {
 	n     int                 // so many it has
 }
 
+// thinks is how long a loop takes from a search to its commit.
+const thinks = 10 * time.Millisecond
+
 // addLoop adds a loop with an order and a place of its own. Its jobs are of all accounts.
 func (w *world) addLoop(name string, limits omega.Limits, order loop.Order[string], place loop.Place[string], rate time.Duration) {
 	p := &loopPart{book: w.book(w.scheduler(name, limits)), w: w, name: name, rate: rate, rand: w.source(), ran: w.source()}
@@ -46,6 +49,8 @@ func (w *world) addLoop(name string, limits omega.Limits, order loop.Order[strin
 	p.loop, err = loop.New(loop.Config[string]{
 		Store: omega.Local{Scheduler: p.scheduler}, Order: order, Place: place, Observe: p.observe,
 		Rand: w.source(), Attempts: -1, Fruitless: -1, Patience: patience,
+		// Other parts commit meanwhile, and take room that the loop has found.
+		Think: func(*loop.Job[string], int) time.Duration { return thinks },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -76,7 +81,7 @@ func (p *loopPart) run(ctx context.Context) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- p.loop.Run(ctx) }()
-	for n := 0; time.Since(p.w.begin) < arrivals; n++ {
+	for n := 0; p.w.arriving(); n++ {
 		if !pause(ctx, time.Duration(p.rand.ExpFloat64()*float64(p.rate))) {
 			break
 		}

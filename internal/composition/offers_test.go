@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -28,24 +29,33 @@ type framework struct {
 	ran   *rand.Rand // of how long they run
 	index int
 
-	guaranteed bool
+	guaranteed resources.Vector
 
-	mu     sync.Mutex
-	handle *offers.Framework
-	held   map[omega.AllocationID]task
-	queue  []offered
-	asked  map[offers.RequestID]offered
-	waited []wait
+	mu      sync.Mutex
+	handle  *offers.Framework
+	held    map[omega.AllocationID]task
+	ended   []ended
+	revoked map[omega.AllocationID]resources.Vector // tasks that are to be preempted
+	queue   []offered
+	asked   map[offers.RequestID]offered
+	waited  []wait
 }
 
-// guaranteed is the guarantee of one framework.
-var guaranteed = resources.Vector{3 * largest, 3 * largest}
+// ended is a task that a framework has ended, and the master may not know of yet.
+type ended struct {
+	at   time.Time
+	need resources.Vector
+}
+
+// guarantees are those of the frameworks. The first one has others revoked for its requests.
+var guarantees = []resources.Vector{{3 * largest, 3 * largest}, {2 * largest, 3 * largest}, {}}
 
 // offered is a task of a framework, and since when it waits.
 type offered struct {
-	name  string
-	need  resources.Vector
-	since time.Time
+	name     string
+	need     resources.Vector // on each machine
+	machines int
+	since    time.Time
 
 	revokes bool // its request may take the room of others
 }
@@ -56,11 +66,12 @@ func (w *world) addFrameworks() {
 		w.t.Fatal(err)
 	}
 	p := &offersPart{w: w, master: master}
-	for i := range 3 {
+	for i, most := range guarantees {
 		p.frameworks = append(p.frameworks, &framework{
-			w: w, index: i, guaranteed: i == 0, rand: w.source(), ran: w.source(),
-			held:  map[omega.AllocationID]task{},
-			asked: map[offers.RequestID]offered{},
+			w: w, index: i, guaranteed: most, rand: w.source(), ran: w.source(),
+			held:    map[omega.AllocationID]task{},
+			revoked: map[omega.AllocationID]resources.Vector{},
+			asked:   map[offers.RequestID]offered{},
 		})
 	}
 	w.parts = append(w.parts, p)
@@ -69,9 +80,8 @@ func (w *world) addFrameworks() {
 func (p *offersPart) run(ctx context.Context) error {
 	var members []live.Member
 	for i, f := range p.frameworks {
-		r := offers.Registration{Name: fmt.Sprint("framework-", i), Role: fmt.Sprint("role-", i%2), Account: p.w.accounts[i]}
-		if f.guaranteed {
-			r.Guaranteed = guaranteed
+		r := offers.Registration{
+			Name: fmt.Sprint("framework-", i), Role: fmt.Sprint("role-", i%2), Account: p.w.accounts[i], Guaranteed: f.guaranteed,
 		}
 		members = append(members, live.Member{Registration: r, Handle: f.news})
 	}
@@ -87,14 +97,17 @@ func (p *offersPart) run(ctx context.Context) error {
 
 // arrive brings in tasks.
 func (f *framework) arrive(ctx context.Context) {
-	for n := 0; time.Since(f.w.begin) < arrivals; n++ {
+	for n := 0; f.w.arriving(); n++ {
 		if !pause(ctx, time.Duration(f.rand.ExpFloat64()*float64(300*time.Millisecond))) {
 			return
 		}
 		f.mu.Lock()
 		handle := f.handle
 		if handle != nil {
-			one := offered{name: fmt.Sprint("framework ", f.index, " task ", n), need: someNeed(f.rand), since: time.Now()}
+			one := offered{name: fmt.Sprint("framework ", f.index, " task ", n), need: someNeed(f.rand), machines: 1, since: time.Now()}
+			if one.need[0] == largest {
+				one.machines += n % 2
+			}
 			if err := f.want(handle, one); err != nil {
 				f.w.t.Errorf("%s: %v", one.name, err)
 			}
@@ -108,15 +121,19 @@ func (f *framework) arrive(ctx context.Context) {
 	}
 }
 
-// want asks for the room of a large task, and has others wait for offers. It asks within its
-// guarantee as long as it can.
+// want asks for the room of large tasks, and has others wait for offers. The first framework
+// asks within its guarantee as long as it can.
 func (f *framework) want(h *offers.Framework, one offered) error {
 	if one.need[0] < largest {
 		f.queue = append(f.queue, one)
 		return nil
 	}
-	r := offers.Request{Machines: 1, Each: one.need, Revoke: f.guaranteed}
+	r := offers.Request{Machines: one.machines, Each: one.need, Revoke: f.index == 0}
+	judged, within := f.covers(h, &r)
 	id, err := h.Request(time.Now(), r)
+	if again, still := f.covers(h, &r); r.Revoke && judged && again && within == still && within != (err == nil) {
+		f.w.t.Errorf("framework %d: request of %v on %d machines, within its guarantee: %v, got %v", f.index, r.Each, r.Machines, within, err)
+	}
 	if one.revokes = err == nil && r.Revoke; errors.Is(err, offers.ErrExceeds) && r.Revoke {
 		r.Revoke = false
 		id, err = h.Request(time.Now(), r)
@@ -125,14 +142,27 @@ func (f *framework) want(h *offers.Framework, one offered) error {
 	return err
 }
 
+// covers reports whether a request is within the guarantee of the framework, and false for
+// judged while others that revoke are open: they may have been answered.
+func (f *framework) covers(h *offers.Framework, r *offers.Request) (judged, within bool) {
+	for _, one := range f.asked {
+		if one.revokes {
+			return false, false
+		}
+	}
+	_, most := h.Held()
+	for a := range h.Tasks() {
+		most = most.Add(a.Need)
+	}
+	return true, most.Add(r.Each.Scale(int64(r.Machines))).Fits(f.guaranteed)
+}
+
 // news answers the offers of the framework.
 func (f *framework) news(_ context.Context, h *offers.Framework, news offers.News) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.handle = h
-	if f.guaranteed && len(news.Revoked) > 0 {
-		f.w.t.Errorf("framework %d: %v is revoked, no other one has a guarantee", f.index, news.Revoked)
-	}
+	f.revocations(news)
 	for _, m := range news.Tasks {
 		time.AfterFunc(time.Until(m.Until)/2, func() { f.end(m.Allocation.ID) })
 	}
@@ -142,6 +172,7 @@ func (f *framework) news(_ context.Context, h *offers.Framework, news offers.New
 		if a.Reason != nil {
 			f.w.t.Errorf("request of %v: %v", one, a.Reason)
 		}
+		one.machines = 1
 		for _, o := range a.Offers {
 			if err := f.launch(h, o, []offered{one}); err != nil {
 				return err
@@ -157,6 +188,35 @@ func (f *framework) news(_ context.Context, h *offers.Framework, news offers.New
 		return h.Suppress(time.Now())
 	}
 	return nil
+}
+
+// revocations checks that the framework keeps its guarantee of each kind that it is to lose.
+func (f *framework) revocations(news offers.News) {
+	if f.index == 0 && len(news.Revoked) > 0 {
+		f.w.t.Errorf("framework 0: %v is revoked, no other one revokes", news.Revoked)
+	}
+	for _, a := range news.Spared {
+		delete(f.revoked, a.ID)
+	}
+	for _, n := range news.Revoked {
+		f.revoked[n.Task.ID] = n.Task.Need
+	}
+	var left, lost resources.Vector
+	for _, of := range f.held {
+		left = left.Add(of.need)
+	}
+	for _, e := range f.ended {
+		if e.at.Equal(time.Now()) {
+			left = left.Add(e.need)
+		}
+	}
+	for _, need := range f.revoked {
+		lost = lost.Add(need)
+	}
+	left, _ = left.Sub(lost)
+	if len(news.Revoked) > 0 && !f.guaranteed.Fits(left) {
+		f.w.t.Errorf("framework %d: %v is left of its guarantee of %v, now that %v is revoked", f.index, left, f.guaranteed, news.Revoked)
+	}
 }
 
 func (f *framework) answer(h *offers.Framework, o offers.Offer) error {
@@ -210,8 +270,10 @@ func gone(err error) error {
 
 func (f *framework) end(id omega.AllocationID) {
 	f.mu.Lock()
-	_, ok := f.held[id]
+	of, ok := f.held[id]
 	delete(f.held, id)
+	delete(f.revoked, id)
+	f.ended = append(f.ended, ended{time.Now(), of.need})
 	f.mu.Unlock()
 	if ok {
 		if err := f.handle.Release(time.Now(), id); err != nil && !f.w.over.Load() {
@@ -242,17 +304,18 @@ func (p *offersPart) revocable() bool {
 			return false
 		}
 	}
+	first := p.frameworks[0]
 	var most resources.Vector // that the framework would hold
-	for a := range p.frameworks[0].handle.Tasks() {
+	for a := range first.handle.Tasks() {
 		most = most.Add(a.Need)
 	}
-	for _, one := range p.frameworks[0].asked {
+	for _, one := range first.asked {
 		if one.revokes {
-			most = most.Add(one.need)
+			most = most.Add(one.need.Scale(int64(one.machines)))
 		}
 	}
-	for _, one := range p.frameworks[0].asked {
-		if !one.revokes || time.Since(one.since) <= answer || !most.Fits(guaranteed) {
+	for _, one := range first.asked {
+		if !one.revokes || one.machines > 1 || time.Since(one.since) <= answer || !most.Fits(first.guaranteed) {
 			continue
 		}
 		room := map[omega.MachineID]resources.Vector{}
@@ -262,10 +325,10 @@ func (p *offersPart) revocable() bool {
 			}
 		}
 		for _, f := range p.frameworks[1:] {
-			for a := range f.handle.Tasks() {
-				if free, ok := room[a.Machine]; ok {
-					free = free.Add(a.Need)
-					if room[a.Machine] = free; resources.Fits(&one.need, &free) {
+			for id, spared := range f.spares() {
+				if free, ok := room[id]; ok {
+					free = free.Add(spared)
+					if room[id] = free; resources.Fits(&one.need, &free) {
 						return true
 					}
 				}
@@ -273,6 +336,23 @@ func (p *offersPart) revocable() bool {
 		}
 	}
 	return false
+}
+
+// spares returns the tasks of each machine that a framework could lose all of.
+func (f *framework) spares() map[omega.MachineID]resources.Vector {
+	var all resources.Vector
+	on := map[omega.MachineID]resources.Vector{}
+	for a := range f.handle.Tasks() {
+		all, on[a.Machine] = all.Add(a.Need), on[a.Machine].Add(a.Need)
+	}
+	for _, need := range f.revoked {
+		all, _ = all.Sub(need)
+	}
+	maps.DeleteFunc(on, func(_ omega.MachineID, sum resources.Vector) bool {
+		left, _ := all.Sub(sum)
+		return !f.guaranteed.Fits(left)
+	})
+	return on
 }
 
 func (p *offersPart) waits() (open int, done []wait) {

@@ -60,7 +60,7 @@ func (w *world) addPool(chunk int) {
 
 func (p *poolPart) run(ctx context.Context) error {
 	var requests sync.WaitGroup
-	for n := 0; time.Since(p.w.begin) < arrivals && pause(ctx, time.Duration(p.rand.ExpFloat64()*float64(100*time.Millisecond))); n++ {
+	for n := 0; p.w.arriving() && pause(ctx, time.Duration(p.rand.ExpFloat64()*float64(100*time.Millisecond))); n++ {
 		tenant := tenants[p.rand.IntN(len(tenants))]
 		name, need := fmt.Sprint(tenant, " request ", n), someNeed(p.rand)
 		p.mu.Lock()

@@ -51,6 +51,8 @@ func (o *watch) look() {
 		switch p := p.(type) {
 		case *loopPart:
 			o.ends(p.name+": a need has waited beyond the patience without a reservation", p.overdue() > o.reserved(p.scheduler))
+		case *flowPart:
+			o.ends("flow: a task has waited beyond the patience without a reservation", p.overdue() && o.reserved(p.scheduler) == 0)
 		case *poolPart:
 			o.ends("pool: a request within its guarantee waits, and leases could be preempted for it", p.preemptible())
 			block, some := p.mischarged()
@@ -147,6 +149,7 @@ func (o *watch) reservations() {
 		if o.seen[r.ID] = true; first.ID == 0 {
 			first = r
 		}
+		o.ends(fmt.Sprintf("reservation %d of %s outlasts its time", r.ID, r.Scheduler), time.Now().After(r.Until) && o.w.arriving())
 	}
 	above, disturbed := map[omega.AllocationID]bool{}, false
 	for _, c := range first.Claims {

@@ -194,6 +194,9 @@ func stopped(err error) error {
 	return err
 }
 
+// arriving reports whether needs arrive still.
+func (w *world) arriving() bool { return time.Since(w.begin) < arrivals }
+
 // most returns the machines but one in five: what a scheduler may claim.
 func (w *world) most() omega.Mask {
 	return omega.NewMask(func(yield func(locality.Node) bool) {
