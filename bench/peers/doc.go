@@ -9,6 +9,7 @@
 // too. Those of omega are a mutex around a slice, with next fit or first fit,
 // and go-memdb: see BenchmarkMillion and the benchmarks after it. All are given the
 // same tasks, through the interfaces in placer_test.go, and search by themselves.
+// The schedulers of Kubernetes and Nomad are in schedulers, a module of its own.
 //
 // It is a module of its own, so that the peers stay out of the core's go.mod
 // and are not downloaded by programs that only schedule. Absolute times depend

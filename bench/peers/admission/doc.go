@@ -35,6 +35,9 @@
 // services of Tencent and ByteDance among its users. Importing it starts
 // two goroutines, for a default pool, whether that is used or not.
 //
+// The fair queues of Mimir and Temporal are servers' code, and written here as that code does it.
+// A test compares the slot time that their tenants get with that from the pool.
+//
 // container/heap as the rival of drf.Heap is in that package's own benchmark,
 // as impl=maps.
 package admission
