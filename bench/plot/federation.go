@@ -20,7 +20,7 @@ func federated(ctx context.Context, s settings) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFigure("federation", "Wait of a task, at the median and at 99 %, by the load, under three schedulers")
+	f := newFigure("federation", "Wait of a task, at the median and at 99 %, by the load, under four schedulers")
 	for _, panel := range []struct {
 		title string
 		of    func(*federate.Row) time.Duration
@@ -29,7 +29,7 @@ func federated(ctx context.Context, s settings) (*section, error) {
 		{"99 %", func(r *federate.Row) time.Duration { return r.WaitP99 }},
 	} {
 		p := f.panel(panel.title, axis{label: "load", low: 0.5, high: 1, labelled: []float64{0.5, 0.8, 0.9}}, axis{label: "wait of a task [s]", low: 1e-4, high: 10, log: true})
-		for i, name := range []string{"ideal", "sparrow", "megha"} {
+		for i, name := range []string{"ideal", "sparrow", "omega", "megha"} {
 			var line plotter.XYs
 			for k := range rows {
 				if r := &rows[k]; r.Experiment == federate.Load && r.Scheduler == name {
@@ -48,8 +48,11 @@ func federated(ctx context.Context, s settings) (*section, error) {
 	for i := range rows {
 		r := &rows[i]
 		refused, borrowed := "", ""
-		if r.Scheduler == "megha" {
+		switch r.Scheduler {
+		case "megha":
 			refused, borrowed = percent(r.Refused), percent(r.Borrowed)
+		case "omega":
+			refused = percent(r.Refused)
 		}
 		t.row(r.Experiment, r.Scheduler, r.Load, fmt.Sprintf("%d × %d", r.Cluster.Globals, r.Cluster.Locals), r.Cluster.Workers, seconds(r.Cluster.Heartbeat),
 			millis(r.WaitP50), millis(r.WaitP95), millis(r.WaitP99), millis(r.DelayP50), millis(r.DelayP95), refused, borrowed)
@@ -58,7 +61,7 @@ func federated(ctx context.Context, s settings) (*section, error) {
 		paper: "Another one: \"Megha: Decentralized Global Fair Scheduling for Federated Clusters\", arXiv 2103.08413. " +
 			"Its median allocation time is comparable to Sparrow's, its 99th percentile two orders of magnitude better. " +
 			"It grows with the workers, and slightly where global masters outnumber local ones. The figures have no numbers that can be read.",
-		setup: fmt.Sprintf("Package omega/federation in virtual time, beside Sparrow with two probes a task and an ideal queue on the same jobs. "+
+		setup: fmt.Sprintf("Package omega/federation in virtual time, beside Sparrow with two probes a task, Omega on one cell with a scheduler for each global master, and an ideal queue, on the same jobs. "+
 			"Workers have one slot, a message takes 0.5 ms, and jobs are submitted for %v. Jobs have 10 tasks, of exponential lengths of 1 s in the mean, and come at random. "+
 			"The synthetic workload has jobs of 1,000 tasks of 1 s at even intervals. "+
 			"A wait ends when the local master has granted the room. A job's delay is its time less its longest task. Figures are medians of %s, "+

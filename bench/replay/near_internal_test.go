@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strconv"
 	"testing"
 
@@ -9,22 +10,35 @@ import (
 
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
+
+// located returns a replay that knows where the machines are.
+func located(t require.TestingT, cfg config) *replay {
+	cfg.order = "fifo"
+	for i := range cfg.machines {
+		m := &cfg.machines[i]
+		m.Name, m.Capacity = cmp.Or(m.Name, strconv.Itoa(i)), resources.Vector{1}
+	}
+	r, err := newReplay(cfg)
+	require.NoError(t, err)
+	return r
+}
 
 // However tasks are taken, the next one found for a node is the nearest of those
 // that are left, or one as near.
 func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &replay{cfg: config{replicas: rapid.IntRange(0, 3).Draw(t, "replicas"), seed: 7}}
+		cfg := config{replicas: rapid.IntRange(0, 3).Draw(t, "replicas"), seed: 7}
 		machines := rapid.IntRange(1, 8).Draw(t, "machines")
 		for i := range machines {
 			m := trace.Machine{Name: strconv.Itoa(i)}
 			if rack := rapid.IntRange(0, 3).Draw(t, "rack"); rack > 0 {
 				m.Rack = "r" + strconv.Itoa(rack)
 			}
-			r.cfg.machines = append(r.cfg.machines, m)
+			cfg.machines = append(cfg.machines, m)
 		}
-		require.NoError(t, r.locate())
+		r := located(t, cfg)
 		var work []trace.Tasks
 		for range rapid.IntRange(1, 4).Draw(t, "groups") {
 			w := trace.Tasks{Count: rapid.IntRange(1, 5).Draw(t, "count")}
@@ -79,8 +93,7 @@ func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 
 // Blocks of one file are where they are for every job, and on different nodes.
 func TestSites_PutReplicasOnDifferentNodes(t *testing.T) {
-	r := &replay{cfg: config{replicas: 3, machines: make([]trace.Machine, 5)}}
-	require.NoError(t, r.locate())
+	r := located(t, config{replicas: 3, machines: make([]trace.Machine, 5)})
 	w := &trace.Tasks{Input: "logs"}
 	for block := range 100 {
 		got := r.sites.preferred(w, r.sites.file("logs"), block, nil)

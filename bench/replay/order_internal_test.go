@@ -67,8 +67,7 @@ func TestSearch_KeepsTheLeastNeedsThatFailed(t *testing.T) {
 
 // Tasks of many sorts are sorted in one pass, and sorts keep the order of lines.
 func TestBundles_AreBySort(t *testing.T) {
-	r := &replay{cfg: config{replicas: 1, machines: []trace.Machine{{Name: "n"}}}}
-	require.NoError(t, r.locate())
+	r := located(t, config{replicas: 1, machines: []trace.Machine{{Name: "n"}}})
 	work := []trace.Tasks{
 		{Count: 2, Need: resources.Vector{1}},
 		{Count: 3, Need: resources.Vector{1}, Input: "f"},

@@ -82,7 +82,11 @@ func newReplay(cfg config) (*replay, error) {
 	}
 	fleet := omega.Config{Space: trace.Space()}
 	for _, m := range cfg.machines {
-		fleet.Machines = append(fleet.Machines, omega.Machine{Name: m.Name, Capacity: m.Capacity})
+		one := omega.Machine{Name: m.Name, Capacity: m.Capacity}
+		if m.Rack != "" {
+			one.Attributes = map[string]string{"rack": m.Rack}
+		}
+		fleet.Machines = append(fleet.Machines, one)
 		r.total = r.total.Add(m.Capacity)
 	}
 	var err error
@@ -105,29 +109,19 @@ func newReplay(cfg config) (*replay, error) {
 	return r, err
 }
 
-// locate makes the topology: a node, its rack, and anywhere.
+// locate has the cell tell the topology: a node, its rack, and anywhere.
 func (r *replay) locate() (err error) {
 	s := &r.sites
 	s.byName, s.replicas, s.seed = map[string]locality.Node{}, r.cfg.replicas, mix(r.cfg.seed)
-	numbers := map[string]int32{}
-	cfg := locality.Config{Levels: []string{"node", "rack", "any"}}
-	for i, m := range r.cfg.machines {
-		s.byName[m.Name] = locality.Node(i)
-		rack := int32(-1)
-		if m.Rack != "" {
-			n, ok := numbers[m.Rack]
-			if !ok {
-				n = int32(len(numbers))
-				numbers[m.Rack] = n
-			}
-			rack = n
-		}
-		s.rack = append(s.rack, rack)
-		cfg.Nodes = append(cfg.Nodes, m.Rack)
+	if s.topology, err = r.cell.Topology("rack"); err != nil {
+		return err
 	}
-	s.racks = len(numbers)
-	s.topology, err = locality.New(cfg)
-	return err
+	for m := range r.cell.Machines() {
+		rack := int32(s.topology.Group(m.ID.Node(), 1)) // below 0 for none
+		s.byName[m.Name], s.rack = m.ID.Node(), append(s.rack, rack)
+		s.racks = max(s.racks, int(rack)+1)
+	}
+	return nil
 }
 
 // origin is the time of the first submission.

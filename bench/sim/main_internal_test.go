@@ -43,7 +43,8 @@ func TestCommand_PrintsTheFederation(t *testing.T) {
 	require.Regexp(t, `(?m)^ +load +megha +0\.5 +10 +10 +1000 +10 +0\.0005 .* 0\.0 % *$`, out)
 	require.Regexp(t, `(?m)^ +synthetic +sparrow +0\.8 +10 +10 +50000 `, out)
 	rows := strings.Split(strings.TrimSpace(out), "\n")
-	require.Len(t, rows, 2+1+32)
+	require.Regexp(t, `(?m)^ +synthetic +omega +0\.8 +`, out)
+	require.Len(t, rows, 2+1+39)
 }
 
 func TestCommand_PrintsRowsForMachines(t *testing.T) {

@@ -18,7 +18,7 @@ type Options struct {
 // Point is one setting of an experiment.
 type Point struct {
 	Experiment string // Load, Masters, Heartbeat or Synthetic
-	Scheduler  string // megha, sparrow or ideal
+	Scheduler  string // megha, omega, sparrow or ideal
 	Load       float64
 	Cluster    Cluster
 	Jobs       int // of 1,000 tasks, of the synthetic workload; 0 for that of the bars
@@ -43,12 +43,15 @@ const (
 // loads are those of the experiment on load.
 func loads() []float64 { return []float64{0.5, 0.8, 0.9, 0.95} }
 
+// schedulers run the jobs of the experiments on load and on the synthetic workload.
+func schedulers() []string { return []string{"ideal", "sparrow", "omega", "megha"} }
+
 // points returns all settings: the bars' cluster has 10 global and 10 local masters, 1,000
 // workers, a delay of 0.5 ms and a heartbeat of 10 s.
 func points(quick bool) (all []Point) {
 	base := Cluster{Globals: 10, Locals: 10, Workers: 1000, Delay: 500 * time.Microsecond, Heartbeat: 10 * time.Second}
 	for _, load := range loads() {
-		for _, s := range []string{"ideal", "sparrow", "megha"} {
+		for _, s := range schedulers() {
 			all = append(all, Point{Experiment: Load, Scheduler: s, Load: load, Cluster: base})
 		}
 	}
@@ -65,7 +68,7 @@ func points(quick bool) (all []Point) {
 	for _, workers := range []int{1000, 10_000, 50_000} {
 		c := base
 		c.Workers = workers
-		for _, s := range []string{"ideal", "sparrow", "megha"} {
+		for _, s := range schedulers() {
 			jobs := 100
 			if quick {
 				jobs = 4
@@ -110,7 +113,7 @@ func (p *Point) run(ctx context.Context, span time.Duration, seed uint64) (Row, 
 	if p.Jobs > 0 {
 		jobs = Even(p.Load, c.Workers, p.Jobs, 1000, time.Second)
 	}
-	how := map[string]func(context.Context, Cluster, []Job) (*Result, error){"megha": Megha, "sparrow": Sparrow, "ideal": Ideal}
+	how := map[string]func(context.Context, Cluster, []Job) (*Result, error){"megha": Megha, "omega": Omega, "sparrow": Sparrow, "ideal": Ideal}
 	r, err := how[p.Scheduler](ctx, c, jobs)
 	if err != nil {
 		return Row{}, err

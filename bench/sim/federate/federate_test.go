@@ -36,7 +36,7 @@ func TestRuns_OfOneWorkerAreThoseByHand(t *testing.T) {
 
 func runs() map[string]func(context.Context, federate.Cluster, []federate.Job) (*federate.Result, error) {
 	return map[string]func(context.Context, federate.Cluster, []federate.Job) (*federate.Result, error){
-		"megha": federate.Megha, "sparrow": federate.Sparrow, "ideal": federate.Ideal,
+		"megha": federate.Megha, "omega": federate.Omega, "sparrow": federate.Sparrow, "ideal": federate.Ideal,
 	}
 }
 
@@ -73,6 +73,20 @@ func TestMegha_WaitsLessThanSparrowInTheTail(t *testing.T) {
 		require.Less(t, federate.Quantile(megha.Waits, 0.99), federate.Quantile(sparrow.Waits, 0.99))
 		t.Logf("load %v: refused %.1f %%, p50 %v, p99 %v; sparrow %v, %v", load, 100*float64(megha.Refused)/float64(megha.Sent),
 			federate.Quantile(megha.Waits, 0.5), federate.Quantile(megha.Waits, 0.99), federate.Quantile(sparrow.Waits, 0.5), federate.Quantile(sparrow.Waits, 0.99))
+	}
+}
+
+// More schedulers than workers: all tasks run, and no worker idles for longer than messages take.
+func TestOmega_OfManySchedulersOnFewWorkersEnds(t *testing.T) {
+	for seed := range uint64(20) {
+		c := federate.Cluster{Globals: 5, Locals: 1, Workers: 3, Delay: time.Millisecond, Heartbeat: time.Second, Seed: seed}
+		jobs := federate.Poisson(0.9, 3, 4, 100*time.Millisecond, 20*time.Second, seed)
+		ideal, err := federate.Ideal(context.Background(), c, jobs)
+		require.NoError(t, err)
+		r, err := federate.Omega(context.Background(), c, jobs)
+		require.NoError(t, err, "seed %d", seed)
+		require.Len(t, r.Waits, len(ideal.Waits), "seed %d", seed)
+		require.Less(t, mean(r.Waits), 2*mean(ideal.Waits)+100*time.Millisecond, "seed %d", seed)
 	}
 }
 
@@ -126,8 +140,9 @@ func TestSweep_HasARowForEachPoint(t *testing.T) {
 		require.LessOrEqual(t, r.WaitP50, r.WaitP99)
 		require.LessOrEqual(t, r.Refused, 1.0)
 	}
-	require.Len(t, rows, 12+7+4+9)
+	require.Len(t, rows, 16+7+4+12)
 	require.Zero(t, byName["ideal"].WaitP99)
 	require.Equal(t, 500*time.Microsecond, byName["megha"].WaitP50)
+	require.Equal(t, 500*time.Microsecond, byName["omega"].WaitP50)
 	require.Equal(t, 1500*time.Microsecond, byName["sparrow"].WaitP50)
 }
