@@ -66,6 +66,27 @@ func play(addr string, out io.Writer) error {
 	return nil
 }
 
+// takeTurns and ask are all that a program adds.
+//
+// The workers of the server are for the tasks that run and for those that wait in the
+// pool. Others come and are put off.
+func takeTurns(cfg *asynq.Config, handler asynq.Handler) (asynq.Handler, error) {
+	p, err := pool.New(pool.Config{
+		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
+		Tenants:  map[string]pool.Settings{"flood": {Queue: slots}, "small": {Queue: slots}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask})
+	if err != nil {
+		return nil, err
+	}
+	cfg.IsFailure, cfg.RetryDelayFunc = m.IsFailure, m.RetryDelay
+	cfg.Concurrency, cfg.DelayedTaskCheckInterval = 25*slots, 100*time.Millisecond
+	return m.Handler(handler), nil
+}
+
 // ask returns the tenant of a task, its type, and its need, one slot. A task that has
 // waited for a second gives its worker to another one, and comes again.
 func ask(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
@@ -115,26 +136,10 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) 
 		Concurrency: slots, Queues: map[string]int{queue: 1}, LogLevel: asynq.FatalLevel,
 		TaskCheckInterval: 20 * time.Millisecond, ShutdownTimeout: 100 * time.Millisecond,
 	}
-	if turns { // all that a program adds
-		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
-		if err != nil {
+	if turns {
+		if handler, err = takeTurns(&cfg, handler); err != nil {
 			return nil, err
 		}
-		for _, tenant := range []string{"flood", "small"} {
-			if _, err := p.Tenant(tenant, pool.Settings{Queue: slots}); err != nil {
-				return nil, err
-			}
-		}
-		m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask})
-		if err != nil {
-			return nil, err
-		}
-		handler = m.Handler(handler)
-		cfg.IsFailure, cfg.RetryDelayFunc = m.IsFailure, m.RetryDelay
-		cfg.DelayedTaskCheckInterval = time.Second
-		// Workers for the tasks that run and for those that wait in the pool. Others
-		// come and are put off.
-		cfg.Concurrency = 25 * slots
 	}
 	if err := enqueue("flood", flood, time.Time{}); err != nil {
 		return nil, err

@@ -3,8 +3,8 @@
 //
 //	go run ./examples/etl
 //
-// It loads 40 files twice, with and without shrinking, and prints how long that takes
-// and how much memory was in use at a time.
+// It loads 40 files twice, with and without shrinking, and prints how long that takes,
+// how many tasks ran at a time, and how much memory their files took.
 package main
 
 import (
@@ -28,36 +28,45 @@ const (
 )
 
 func main() {
-	fmt.Println("shrink   time   tasks at a time")
+	fmt.Println("shrink   time   tasks at a time   MiB at a time")
 	for _, shrink := range []bool{false, true} {
-		took, most, err := load(context.Background(), shrink)
+		took, tasks, memory, err := load(context.Background(), shrink)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "etl:", err)
 			os.Exit(1)
 		}
-		fmt.Printf("%-6v  %4dms  %15d\n", shrink, took.Milliseconds(), most)
+		fmt.Printf("%-6v  %4dms  %15d  %14d\n", shrink, took.Milliseconds(), tasks, memory/mebi)
 	}
 }
 
-// load loads all files, and returns how long it took and how many were in memory at a
-// time at most.
-func load(ctx context.Context, shrink bool) (took time.Duration, most int64, err error) {
+// gauge is a number that changes, and the largest that it was.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) add(n int64) {
+	n = g.now.Add(n)
+	for old := g.most.Load(); n > old && !g.most.CompareAndSwap(old, n); old = g.most.Load() {
+	}
+}
+
+// load loads all files, and returns how long it took, and how many files and bytes were in
+// memory at a time at most.
+func load(ctx context.Context, shrink bool) (took time.Duration, tasks, memory int64, err error) {
 	space, err := resources.NewSpace(resources.Memory())
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	p, err := pool.New(pool.Config{
 		Space:    space,
 		Machines: []omega.Machine{{Name: "this process", Capacity: resources.Vector{room}}},
 	})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	tenant, err := p.Tenant("loader")
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	var running, peak atomic.Int64
+	var running, used gauge
 	started := time.Now()
 	random := rand.New(rand.NewPCG(1, 2))
 	group, _ := tenant.Group(ctx)
@@ -67,10 +76,8 @@ func load(ctx context.Context, shrink bool) (took time.Duration, most int64, err
 			size = largest
 		}
 		err := group.Go(resources.Vector{largest}, func(ctx context.Context, l pool.Lease) error {
-			n := running.Add(1)
-			defer running.Add(-1)
-			for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
-			}
+			running.add(1)
+			defer running.add(-1)
 			if err := sleep(ctx, 2*time.Millisecond); err != nil { // opens the file
 				return err
 			}
@@ -79,17 +86,19 @@ func load(ctx context.Context, shrink bool) (took time.Duration, most int64, err
 					return err
 				}
 			}
+			used.add(size)
+			defer used.add(-size)
 			return sleep(ctx, 20*time.Millisecond) // reads and transforms it
 		})
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
 	if err := group.Wait(); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	took = time.Since(started)
-	return took, peak.Load(), p.Close(ctx)
+	return took, running.most.Load(), used.most.Load(), p.Close(ctx)
 }
 
 // sleep is the work.

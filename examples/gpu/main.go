@@ -28,7 +28,7 @@ func main() {
 		child(os.Args[2])
 		return
 	}
-	if err := run(context.Background()); err != nil {
+	if err := run(context.Background(), launch); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
 		os.Exit(1)
 	}
@@ -40,7 +40,8 @@ func child(task string) {
 	<-time.After(100 * time.Millisecond) // the work
 }
 
-func run(ctx context.Context) error {
+// run plays the tasks. launch runs one of them. The device is empty for a task without a GPU.
+func run(ctx context.Context, launch func(ctx context.Context, task, device string) error) error {
 	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu", PerUnit: 1000})
 	if err != nil {
 		return err

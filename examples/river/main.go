@@ -74,14 +74,30 @@ type job struct {
 
 func (job) Kind() string { return "cellsched_example" }
 
+// takeTurns and ask are all that a program adds.
+//
+// The workers of the queue are for the jobs that run and for those that wait in the
+// pool. Others come and are put off.
+func takeTurns(cfg *river.Config) error {
+	p, err := pool.New(pool.Config{
+		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
+		Tenants:  map[string]pool.Settings{"flood": {Queue: slots}, "small": {Queue: slots}},
+	})
+	if err != nil {
+		return err
+	}
+	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
+	cfg.Middleware = []rivertype.Middleware{m}
+	cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: 25 * slots}
+	return err
+}
+
 // ask returns the tenant of a job and its need, one slot. A job that has waited for a
 // second gives its worker to another one, and comes again.
 func ask(row *rivertype.JobRow) (string, pool.Request, error) {
 	var about struct{ Tenant string }
-	if err := json.Unmarshal(row.Metadata, &about); err != nil {
-		return "", pool.Request{}, err
-	}
-	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
+	err := json.Unmarshal(row.Metadata, &about)
+	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
 }
 
 // run returns the waits of the small tenant.
@@ -118,24 +134,10 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err er
 		// times a second.
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 	}
-	if turns { // all that a program adds
-		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
-		if err != nil {
+	if turns {
+		if err := takeTurns(cfg); err != nil {
 			return nil, err
 		}
-		for _, tenant := range []string{"flood", "small"} {
-			if _, err := p.Tenant(tenant, pool.Settings{Queue: slots}); err != nil {
-				return nil, err
-			}
-		}
-		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
-		if err != nil {
-			return nil, err
-		}
-		cfg.Middleware = []rivertype.Middleware{m}
-		// Workers for the jobs that run and for those that wait in the pool. Others come
-		// and are put off.
-		cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: 25 * slots}
 	}
 	client, err := river.NewClient(riverpgxv5.New(db), cfg)
 	if err != nil {

@@ -15,3 +15,10 @@ func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 3)
 	t.Log(out.String())
 }
+
+// A program with River adds 15 lines at most.
+func TestTakeTurns_IsShort(t *testing.T) {
+	lines := servertest.BodyLines(t, "main.go", "takeTurns", "ask")
+	t.Log(lines, "lines")
+	require.LessOrEqual(t, lines, 15)
+}

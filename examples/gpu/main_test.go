@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRun_GivesADeviceToOneTaskAtATime(t *testing.T) {
+	var mu sync.Mutex
+	busy, ran := map[string]string{}, map[string]int{}
+	both := make(chan struct{}) // closed when both devices are busy
+	err := run(t.Context(), func(_ context.Context, task, device string) error {
+		if strings.HasPrefix(task, "reports") {
+			if device != "" {
+				t.Errorf("%s has device %q, want none", task, device)
+			}
+			return nil
+		}
+		mu.Lock()
+		if other, taken := busy[device]; taken {
+			t.Errorf("%s and %s have device %q", other, task, device)
+		}
+		busy[device] = task
+		if ran[device]++; len(busy) == 2 && ran["0"]+ran["1"] == 2 {
+			close(both)
+		}
+		mu.Unlock()
+		<-both
+		mu.Lock()
+		defer mu.Unlock()
+		delete(busy, device)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, ran, 2)
+	require.Equal(t, 8, ran["0"]+ran["1"])
+}
