@@ -63,7 +63,7 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 		} else if err := m.planner.wait(ctx); err != nil {
 			return nil, fault.Newf("offers", err, "framework %q: accept", f.name)
 		}
-		if err := h.hear(now); err != nil {
+		if err := h.noteCall(now); err != nil {
 			return nil, err
 		}
 	}

@@ -156,7 +156,7 @@ func (ac *accepts) review(a *accepting, o *offer) {
 		ac.queue.rechargeAll(a.account)
 	case f.silent,
 		n == nil || !in || st.Condition != omega.Ready,
-		n.barred() && n.kept.of != f && !o.assured():
+		n.revoking() && n.kept.of != f && !o.assured():
 		ac.ledger.rescind(o, fateRescinded)
 	case o.late(ac.now):
 		ac.ledger.expireOffer(o)
@@ -309,7 +309,7 @@ func (ac *accepts) settle(a *accepting, launches []Launch, ids []omega.Allocatio
 	case !known:
 		ac.queue.recharge(f)
 	case held != f.account.held:
-		ac.accounts.hold(f, held)
+		ac.accounts.setHeld(f, held)
 		ac.queue.rerank(f.role, false)
 	}
 	ac.queue.requeue(f, false)

@@ -59,10 +59,10 @@ func (b *accountBook) unshare(f *member) {
 	}
 }
 
-// hold notes what is charged to the account of a framework. The caller places that
+// setHeld notes what is charged to the account of a framework. The caller places that
 // framework in line. Others that share the account are placed when that matters next: see
 // queue.realign. Cost: O(roles of the account).
-func (b *accountBook) hold(f *member, held resources.Vector) {
+func (b *accountBook) setHeld(f *member, held resources.Vector) {
 	b.bill(f.account, held)
 	if len(f.account.sharers) > 1 {
 		b.unsettle(f.account)

@@ -56,7 +56,7 @@ func TestOrder_AccountsAreShared(t *testing.T) {
 }
 
 // Each offer to one framework of a shared account puts off all that share it.
-func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
+func TestOrder_FrameworksOfOneAccountMoveTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		roles []string
 		want  string // the frameworks that are offered one machine after the other

@@ -76,7 +76,7 @@ func TestRequest_TakesOffersBeyondAGuarantee(t *testing.T) {
 
 // No victim has to leave for a framework that has declined such room again and again,
 // until its back-off ends.
-func TestRequest_NobodyLeavesForWhoDeclines(t *testing.T) {
+func TestRequest_BackedOffFrameworkRevokesNothing(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
 	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{4}, Minimum: resources.Vector{5}})

@@ -17,7 +17,7 @@ import (
 // a filter that is over at once; one that holds more than they do needs room. A
 // round is over when each machine that is free has been offered once. Complaint 1
 // of the Mesos frameworks: it waited for all of the others, each time.
-func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
+func TestDecline_DelaysOthersByTwoRounds(t *testing.T) {
 	for _, machines := range []int{1, 10, 100, 150} {
 		t.Run(fmt.Sprintf("machines=%d", machines), func(t *testing.T) {
 			cell, _ := newCell(t, machines+1, resources.Vector{10})
@@ -74,7 +74,7 @@ func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
 // something small for a round. So they are never known for declining, and always hold
 // less than the framework that needs room. Of declined room it gets one piece in eight
 // when it is overdue and has waited longest.
-func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
+func TestDecline_NowAndThenStarvesNoFramework(t *testing.T) {
 	const frameworks, rounds = 100, 120
 	for _, machines := range []int{1, 10} {
 		for _, accepts := range []float64{0.1, 0.5, 0.7} {
@@ -128,7 +128,7 @@ func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
 
 // Strict precedence is kept as long as no framework has been passed over for two turns of
 // all frameworks. Then it is broken for one piece of room.
-func TestDecline_OutOfTurnOnlyWhoIsOverdue(t *testing.T) {
+func TestDecline_OutOfTurnOnlyIfOverdue(t *testing.T) {
 	const frameworks, rounds = 20, 200
 	r := rand.New(rand.NewPCG(1, 2))
 	cell, _ := newCell(t, 1, resources.Vector{10})

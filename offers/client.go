@@ -109,7 +109,7 @@ func (c *client) storeOf(s *omega.Scheduler) omega.Store {
 // mutex may be free meanwhile.
 func (c *client) deputy(framework string) (s *omega.Scheduler, err error) {
 	c.free(func() { s, err = c.sched.Deputy(c.cfg.Name+"/"+framework, limits()) })
-	c.heed(err)
+	c.checkFenced(err)
 	return s, err
 }
 
@@ -125,9 +125,9 @@ func (c *client) note(err error) {
 	}
 }
 
-// heed is note for an error of a framework's scheduler: that may have been
+// checkFenced is note for an error of a framework's scheduler: that may have been
 // replaced alone.
-func (c *client) heed(err error) {
+func (c *client) checkFenced(err error) {
 	if isOver(err) {
 		c.superseded()
 	}
@@ -162,9 +162,9 @@ func (c *client) format(v resources.Vector) string { return c.cell.Space().Forma
 // timeout returns how long an offer lasts.
 func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(DefaultTimeout) }
 
-// question returns the time without a call after which a framework that is expected to
+// askAfter returns the time without a call after which a framework that is expected to
 // call is asked whether it is there.
-func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
+func (c *client) askAfter() time.Duration { return min(c.timeout(), c.liveness()/2) }
 
 // liveness returns how long a framework may make no call before it counts as gone.
 func (c *client) liveness() time.Duration {
@@ -178,8 +178,8 @@ func (c *client) liveness() time.Duration {
 // at all, are bounded. It gets two for each machine, and then one in an interval that
 // doubles up to 16.
 func (c *client) backoff(f *member) time.Duration {
-	if f.class < 2 {
+	if f.refusalClass < 2 {
 		return 0
 	}
-	return min(min(c.cfg.Interval.or(DefaultInterval), maxRefuse)<<(f.class-2), maxRefuse)
+	return min(min(c.cfg.Interval.or(DefaultInterval), maxRefuse)<<(f.refusalClass-2), maxRefuse)
 }

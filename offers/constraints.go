@@ -25,9 +25,9 @@ func (f *member) labelled(n *node) bool {
 	return true
 }
 
-// sift notes which machines suit a framework that has just registered: a nil mask
+// matchAll notes which machines suit a framework that has just registered: a nil mask
 // is all. Cost: O(machines) for one that has filters.
-func (fl *floor) sift(f *member) {
+func (fl *floor) matchAll(f *member) {
 	fl.forgetUses(f)
 	f.fits, f.meets = nil, nil
 	r := &f.reg
@@ -37,15 +37,15 @@ func (fl *floor) sift(f *member) {
 	if r.Machines != nil || r.Labels != nil || r.Constraints != nil || r.Minimum != (resources.Vector{}) {
 		f.fits = make(omega.Mask, (len(fl.nodes)+63)/64)
 		for _, n := range fl.nodes {
-			f.judge(n)
+			f.matchMachine(n)
 		}
 	}
 	fl.index(f)
 }
 
-// judge notes whether a machine could be offered to f if it were empty, whatever the
+// matchMachine notes whether a machine could be offered to f if it were empty, whatever the
 // constraints are now.
-func (f *member) judge(n *node) {
+func (f *member) matchMachine(n *node) {
 	w, bit := int(n.number/64), uint64(1)<<(n.number%64)
 	for len(f.fits) <= w {
 		f.fits = append(f.fits, 0)
@@ -57,13 +57,13 @@ func (f *member) judge(n *node) {
 	}
 }
 
-// rejudge follows a machine that came, went, or is not what it was. Cost:
+// rematchMachine follows a machine that came, went, or is not what it was. Cost:
 // O(frameworks).
-func (fl *floor) rejudge(n *node) {
+func (fl *floor) rematchMachine(n *node) {
 	fl.queue.stale = true
 	for _, f := range fl.registry.order {
 		if f.fits != nil {
-			f.judge(n)
+			f.matchMachine(n)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func (fl *floor) applyConstraints() {
 			continue
 		}
 		if f.meets != nil {
-			fl.remeet(f)
+			fl.updateMeets(f)
 		}
-		was := f.useless
+		was := f.noMachines
 		fl.index(f)
-		others = others || f.useless != was
+		others = others || f.noMachines != was
 	}
 	switch {
 	case others:
@@ -96,8 +96,8 @@ func (fl *floor) applyConstraints() {
 	}
 }
 
-// remeet is applyConstraints for the constraints of one framework.
-func (fl *floor) remeet(f *member) {
+// updateMeets is applyConstraints for the constraints of one framework.
+func (fl *floor) updateMeets(f *member) {
 	was := f.meets
 	f.meets = f.reg.Constraints.Words(fl.words)
 	fl.words = was[:0] // for the next one

@@ -64,7 +64,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 			continue
 		}
 		if !blamed {
-			f.blame()
+			f.countRefusal()
 			blamed = true
 		}
 		n := o.node

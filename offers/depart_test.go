@@ -64,7 +64,7 @@ func TestUnregister_LeavesTheCell(t *testing.T) {
 
 // A scheduler that was replaced by another party is not the master's to end, and the
 // master goes on.
-func TestUnregister_OfWhomSomebodyElseHasReplaced(t *testing.T) {
+func TestUnregister_ByAReplacedHandle(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})

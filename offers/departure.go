@@ -55,7 +55,7 @@ func (ss *sessions) release(d *departure) {
 	}
 	if len(d.tasks) > 0 {
 		_, err := ss.planner.commit(ss.planner.context(), &d.attempt, ss.now)
-		ss.heed(err)
+		ss.checkFenced(err)
 		if d.attempt.Doubt() > 0 {
 			ss.planner.fail(err)
 			return
@@ -75,10 +75,10 @@ func (ss *sessions) release(d *departure) {
 		if id, ok := d.attempt.Txn.Allocation(i); ok {
 			a.ID = id
 		} else if err := d.attempt.Txn.Err(i); isOver(err) {
-			ss.heed(err)
+			ss.checkFenced(err)
 			return
 		}
-		ss.heed(ss.client.release(d.sched, a.ID))
+		ss.checkFenced(ss.client.release(d.sched, a.ID))
 		if n := ss.floor.nodeOf(a.Machine); n != nil {
 			ss.floor.freed(n)
 		}
@@ -130,11 +130,11 @@ func (ss *sessions) depart() {
 			continue
 		}
 		for mark := range s.Marked() {
-			ss.heed(ss.client.release(s, mark.Allocation.ID))
+			ss.checkFenced(ss.client.release(s, mark.Allocation.ID))
 		}
 		var err error
 		ss.free(func() { err = s.Leave() })
-		ss.heed(err) // or the framework has begun again
+		ss.checkFenced(err) // or the framework has begun again
 		gone[d] = !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
 	}
 	ss.departing = slices.DeleteFunc(ss.departing, func(d *departure) bool { return gone[d] })

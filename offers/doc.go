@@ -37,7 +37,7 @@
 //	cell, clock, lock, fence          client, fence
 //	frameworks, news                  registry, membership, inbox, news
 //	accounts, roles and their order   account, queue, shares, order, lottery; internal/line
-//	machines, filters, constraints    floor, node, narrow, filter, constraints
+//	machines, filters, constraints    floor, node, selective, filter, constraints
 //	tasks without end                 caps
 //	offers and their timers           ledger, offer, terms, optimistic; internal/timers
 //	accepts                           planner, accepts, accept, launch

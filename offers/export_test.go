@@ -14,7 +14,7 @@ func (m *Master) Forgotten() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range m.registry.order {
-		if f.hungry && !slices.Contains(m.queue.fill, f) {
+		if f.wantsLeftovers && !slices.Contains(m.queue.leftovers, f) {
 			names = append(names, f.name)
 		}
 	}
@@ -60,7 +60,7 @@ func (m *Master) Leftovers() (left []string) {
 		say(n.last != nil, "machine %v was refused by one that is gone", n.id)
 		say(n.dirty, "machine %v is to be looked at", n.id)
 	}
-	say(len(m.floor.dirty)+len(m.queue.fill)+len(m.rounds.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.floor.dirty), len(m.queue.fill), len(m.rounds.picks))
+	say(len(m.floor.dirty)+len(m.queue.leftovers)+len(m.rounds.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.floor.dirty), len(m.queue.leftovers), len(m.rounds.picks))
 	say(len(m.ledger.offers.vacant)-m.ledger.offers.head != len(m.ledger.offers.slots), "offers: %d vacant of %d",
 		len(m.ledger.offers.vacant)-m.ledger.offers.head, len(m.ledger.offers.slots))
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())

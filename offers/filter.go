@@ -9,14 +9,14 @@ import (
 
 // hide adds a filter that ends at a time, and of which a part is back-off. It replaces
 // filters that hide no more, for no longer, and are back-off for no longer.
-func (fl *floor) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
+func (fl *floor) hide(f *member, node uint32, room *resources.Vector, until, backoffUntil time.Time) *filter {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next
-		if resources.Fits(&at.room, room) && !at.timer.At().After(until) && !at.backed.After(backed) {
+		if resources.Fits(&at.room, room) && !at.timer.At().After(until) && !at.backoffUntil.After(backoffUntil) {
 			fl.unhide(at)
 		}
 	}
-	one := &filter{of: f, node: node, room: *room, next: f.filters[node], backed: backed}
+	one := &filter{of: f, node: node, room: *room, next: f.filters[node], backoffUntil: backoffUntil}
 	if f.filters == nil {
 		f.filters = make(map[uint32]*filter)
 	}
@@ -67,11 +67,11 @@ func (fl *floor) clearFilters(f *member, node uint32) {
 	}
 }
 
-// standsBack reports whether a back-off hides room on a machine from f, whatever it asks
+// backedOff reports whether a back-off hides room on a machine from f, whatever it asks
 // for. Such a framework has declined that room, or not answered, again and again.
-func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool {
+func (f *member) backedOff(n *node, room *resources.Vector, now time.Time) bool {
 	for one := f.filters[n.number]; one != nil; one = one.next {
-		if one.backed.After(now) && resources.Fits(room, &one.room) {
+		if one.backoffUntil.After(now) && resources.Fits(room, &one.room) {
 			return true
 		}
 	}

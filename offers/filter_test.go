@@ -287,7 +287,7 @@ func TestSuppress_FromTheBeginning(t *testing.T) {
 // A framework that can use no machine at all does not count: the others share the cell.
 // It counts again with the first machine that it can use, for any reason that it had
 // none.
-func TestRegister_WhoCanUseNoMachineDoesNotCount(t *testing.T) {
+func TestRegister_AFrameworkWithoutMachinesDoesNotCount(t *testing.T) {
 	const machines = 200
 	var attributes locality.Attributes
 	for name, test := range map[string]struct {

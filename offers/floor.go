@@ -47,11 +47,11 @@ func (fl *floor) freed(n *node) {
 // yet, so that the frameworks get them by their order.
 func (fl *floor) markUnseen() {
 	seen := fl.idle.last
-	for _, f := range fl.queue.fill {
+	for _, f := range fl.queue.leftovers {
 		seen = min(seen, f.seen)
-		f.hungry = false
+		f.wantsLeftovers = false
 	}
-	fl.queue.fill = fl.queue.fill[:0]
+	fl.queue.leftovers = fl.queue.leftovers[:0]
 	for _, e := range fl.idle.entries {
 		if e.seq > seen && e.node.idle == e.seq {
 			fl.markDirty(e.node)
@@ -62,7 +62,7 @@ func (fl *floor) markUnseen() {
 // room returns the room that may be offered on a machine, if it is worth it.
 func (fl *floor) room(n *node) (room resources.Vector, ok bool) {
 	room, ok = fl.space(n)
-	if ok && n.gathered() && !fl.cfg.Terms.whole() {
+	if ok && n.partReserved() && !fl.cfg.Terms.whole() {
 		room, ok = room.Sub(n.kept.Each) // the cell keeps its room, and not its part of the terms
 	}
 	if !ok || room == (resources.Vector{}) || !resources.Fits(&fl.cfg.Smallest, &room) {

@@ -34,13 +34,13 @@ func (h *Framework) enter(now time.Time) (m *Master, f *member, err error) {
 			m.unlock()
 		}
 	}()
-	err = h.hear(now)
+	err = h.noteCall(now)
 	entered = err == nil
 	return m, f, err
 }
 
-// hear notes that the framework makes a call, with the mutex held.
-func (h *Framework) hear(now time.Time) error {
+// noteCall notes that the framework makes a call, with the mutex held.
+func (h *Framework) noteCall(now time.Time) error {
 	if err := h.m.at(now); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (h *Framework) hear(now time.Time) error {
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
-	if h.m.sessions.hear(h.f) {
+	if h.m.sessions.noteCall(h.f) {
 		h.m.replan(planRequests)
 	}
 	return nil
@@ -128,8 +128,8 @@ func (h *Framework) Revive(now time.Time) error {
 	for _, first := range f.filters {
 		for one := first; one != nil; {
 			next := one.next
-			if one.backed.After(m.now) {
-				m.timers.Start(&one.timer, one.backed, one)
+			if one.backoffUntil.After(m.now) {
+				m.timers.Start(&one.timer, one.backoffUntil, one)
 			} else {
 				m.floor.unhide(one)
 			}
@@ -138,7 +138,7 @@ func (h *Framework) Revive(now time.Time) error {
 	}
 	f.suppressed = false
 	m.queue.reshare()
-	m.ledger.recall(f)
+	m.ledger.rescindUnread(f)
 	m.queue.revisit(f)
 	m.replan(planRooms)
 	return m.fenced
@@ -160,7 +160,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 		var err error
 		m.free(func() { err = sched.Release(id) })
 		if err != nil {
-			m.heed(err)
+			m.checkFenced(err)
 			errs = append(errs, fault.Newf("offers", fenced(err), "framework %q: release", f.name))
 			continue
 		}

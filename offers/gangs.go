@@ -45,7 +45,7 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 		ahead = (*member).aheadByClass
 	}
 	for _, r := range ga.registry.requests {
-		if r.plan != nil || !ga.mayGather(r) || !r.Each.Fits(*room) || !ga.wanted(r, n) {
+		if r.plan != nil || !ga.mayHaveRoom(r) || !r.Each.Fits(*room) || !ga.wanted(r, n) {
 			continue
 		}
 		if len(r.of.account.sharers) > 1 && !r.of.queued {
@@ -64,22 +64,22 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	return next
 }
 
-// mayGather reports whether it may be the turn of a request: all of it, if that is on one
+// mayHaveRoom reports whether it may be the turn of a request: all of it, if that is on one
 // machine, or a reservation until there is enough.
-func (ga *gangs) mayGather(r *request) bool {
+func (ga *gangs) mayHaveRoom(r *request) bool {
 	return !r.of.silent && (r.Machines == 1 || ga.mayReserve(r))
 }
 
 // wanted reports whether a machine is of use to a request, and no back-off of its
 // framework hides it.
 func (ga *gangs) wanted(r *request, n *node) bool {
-	return r.of.suits(n) && !r.of.standsBack(n, &r.Each, ga.now)
+	return r.of.suits(n) && !r.of.backedOff(n, &r.Each, ga.now)
 }
 
 // has reports whether a machine has room for a request, beside the room that is kept for
 // others.
 func (ga *gangs) has(n *node, r *request) bool {
-	if n.kept != r && n.barred() || !resources.Fits(&r.Each, &n.capacity) {
+	if n.kept != r && n.revoking() || !resources.Fits(&r.Each, &n.capacity) {
 		return false // without a look at the cell
 	}
 	room, ok := ga.floor.space(n)
@@ -110,7 +110,7 @@ func (ga *gangs) serve() {
 		return
 	}
 	if of := ga.room.of; of != nil && (ga.cfg.Terms.Optimistic || ga.overtaken(of)) {
-		ga.scatter(of)
+		ga.endReservation(of)
 		ga.endUnwanted()
 	}
 	for _, sure := range []bool{true, false} {
@@ -134,11 +134,11 @@ func (ga *gangs) serve() {
 					continue
 				}
 			}
-			nodes := ga.gather(r, sure)
+			nodes := ga.machinesFor(r, sure)
 			if nodes == nil && sure && ga.hasReserved(r) {
-				ga.scatter(ga.room.of)
+				ga.endReservation(ga.room.of)
 				ga.endUnwanted()
-				nodes = ga.gather(r, sure)
+				nodes = ga.machinesFor(r, sure)
 			}
 			if nodes != nil {
 				ga.grant(r, nodes, nil)
@@ -163,8 +163,8 @@ func (ga *gangs) inLine() []*request {
 	return line
 }
 
-// gather returns as many machines with room for a request as it needs, or nil.
-func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
+// machinesFor returns as many machines with room for a request as it needs, or nil.
+func (ga *gangs) machinesFor(r *request, first bool) (nodes []*node) {
 	try := func(n *node) bool {
 		// A machine that is to be looked at may be another framework's turn.
 		if (first || !n.dirty || ga.reserves(r, n)) && ga.has(n, r) && !slices.Contains(nodes, n) {
@@ -296,7 +296,7 @@ func (ga *gangs) drop(r *request) {
 	ga.timers.Stop(&r.timer)
 	ga.registry.requests = slices.DeleteFunc(ga.registry.requests, func(one *request) bool { return one == r })
 	ga.guarantees.abandon(r)
-	ga.scatter(r)
+	ga.endReservation(r)
 }
 
 // dropAll forgets the requests of a framework.

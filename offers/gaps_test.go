@@ -48,7 +48,7 @@ func TestDecline_AShorterFilterEndsNoLongerOne(t *testing.T) {
 
 // Of two requests that wait for the same room the one of the framework that declines less
 // is first, though it came later.
-func TestRequest_OfWhoDeclinesLessGoesFirst(t *testing.T) {
+func TestRequest_FewerRefusalsGoFirst(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
 	fussy := register(t, m, offers.Registration{Name: "fussy"})

@@ -132,11 +132,11 @@ func (gu *guaranteeBook) abandon(r *request) {
 // if a request may have room there. No victim
 // has to leave for a framework that declines such room again and again.
 func (gu *guaranteeBook) usable(n *node, r *request) (free resources.Vector, ok bool) {
-	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
+	if n.gone || !r.of.suits(n) || r.of.backedOff(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
 		return free, false
 	}
 	st, in := gu.cell.State(n.id)
-	if n.gathered() {
+	if n.partReserved() {
 		st.Free = st.Free.Add(st.Reserved)
 	}
 	return st.Free, in && st.Condition == omega.Ready

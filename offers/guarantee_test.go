@@ -296,7 +296,7 @@ func TestRequest_IsWithinTheGuaranteeOfItsKinds(t *testing.T) {
 // A framework that was there before the master failed can come back as it was. That holds
 // for any guarantees of newcomers meanwhile, and although machines have gone. The
 // frameworks concerned are told.
-func TestNew_KeepsGuaranteesOfWhoComesBack(t *testing.T) {
+func TestNew_KeepsGuaranteesOfReturningFrameworks(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*testing.T, *omega.Cell, []omega.MachineID, *offers.Master)
 		short     int64

@@ -42,7 +42,7 @@ func machinesOf(t *testing.T, cell *omega.Cell, got []offers.Offer) (names []str
 // A framework that comes later does not wait for the timeout of unread offers that are
 // more than the share of a framework that was there before. It does where that framework
 // has read them, since it may be about to accept them.
-func TestRegister_SharesWhatNobodyHasRead(t *testing.T) {
+func TestRegister_SharesUnreadOffers(t *testing.T) {
 	every := []string{"m0", "m1", "m2", "m3"}
 	for name, test := range map[string]struct {
 		first, second offers.Registration
@@ -95,7 +95,7 @@ func TestRegister_SharesWhatNobodyHasRead(t *testing.T) {
 }
 
 // So it is when a framework revives; a takeover only takes the offers over.
-func TestRevive_SharesWhatNobodyHasRead(t *testing.T) {
+func TestRevive_SharesUnreadOffers(t *testing.T) {
 	cell := fourMachines(t)
 	m := newMaster(t, cell, offers.Config{})
 	second := register(t, m, offers.Registration{Name: "second", Suppressed: true})

@@ -119,7 +119,7 @@ func (l *ledger) discharge() {
 	for _, f := range l.charged {
 		had := f.ended
 		f.ended = resources.Vector{}
-		l.queue.give(f, had)
+		l.queue.credit(f, had)
 	}
 	clear(l.charged)
 	l.charged = l.charged[:0]
@@ -149,7 +149,7 @@ func (l *ledger) expireOffer(o *offer) {
 	}
 	if !f.lapsed.Equal(l.now) {
 		f.lapsed = l.now // what expires together counts once
-		f.blame()
+		f.countRefusal()
 		if !read {
 			f.watch.missed++
 		}
@@ -177,10 +177,10 @@ func (l *ledger) tellOffer(f *member, o *offer) {
 	l.inbox.tell(f)
 }
 
-// recall rescinds unread offers that other frameworks would not have been made if f had
+// rescindUnread rescinds unread offers that other frameworks would not have been made if f had
 // been there to share the cell. Only offers of room that f may be offered are worth it.
 // Cost: O(frameworks + unread offers of frameworks that have enough).
-func (l *ledger) recall(f *member) {
+func (l *ledger) rescindUnread(f *member) {
 	if !f.wants() || l.cfg.Terms.Optimistic {
 		return
 	}

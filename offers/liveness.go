@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// patience returns the time without a call after which a framework is quiet.
-func (ss *sessions) patience(f *member) time.Duration {
+// silenceAfter returns the time without a call after which a framework is quiet.
+func (ss *sessions) silenceAfter(f *member) time.Duration {
 	if f.watch.slow > 0 {
 		return f.watch.slow
 	}
@@ -21,15 +21,15 @@ func (ss *sessions) expected(f *member) bool {
 	return !f.suppressed || slices.ContainsFunc(ss.registry.requests, func(r *request) bool { return r.of == f })
 }
 
-// hear notes that a framework has called, and reports whether it was silent. A framework
+// noteCall notes that a framework has called, and reports whether it was silent. A framework
 // that was silent is offered the room that there is, as if it had just come.
-func (ss *sessions) hear(f *member) (back bool) {
+func (ss *sessions) noteCall(f *member) (back bool) {
 	w := &f.watch
 	was, quiet := w.heard, w.quiet
 	w.heard, w.asked, w.quiet = ss.now, time.Time{}, false
 	if w.lax {
 		w.lax = false
-		ss.alarm(w, ss.now, ss.question())
+		ss.alarm(w, ss.now, ss.askAfter())
 	}
 	if !f.silent {
 		w.missed = 0
@@ -37,7 +37,7 @@ func (ss *sessions) hear(f *member) (back bool) {
 	if !quiet {
 		return false
 	}
-	ss.stirred = true
+	ss.called = true
 	w.slow = 0
 	if away := ss.now.Sub(was); away <= multiple(ss.timeout(), 4) {
 		w.slow = multiple(away, 2)
@@ -46,18 +46,18 @@ func (ss *sessions) hear(f *member) (back bool) {
 		return false
 	}
 	f.silent = false
-	ss.forgive(f)
+	ss.forgetUnread(f)
 	ss.queue.reshare()
-	ss.ledger.recall(f)
+	ss.ledger.rescindUnread(f)
 	ss.queue.revisit(f)
 	return true
 }
 
-// forgive forgets the refusals of offers that a framework has not read.
-func (ss *sessions) forgive(f *member) {
+// forgetUnread forgets the refusals of offers that a framework has not read.
+func (ss *sessions) forgetUnread(f *member) {
 	f.refusals -= f.watch.missed
 	f.watch.missed = 0
-	f.reclass()
+	f.updateClass()
 	for _, first := range f.filters {
 		for one := first; one != nil; {
 			next := one.next
@@ -75,7 +75,7 @@ func (ss *sessions) expireWatch(w *watch) {
 	if f.accept != nil && f.accept.flying {
 		w.heard, w.asked = ss.now, time.Time{} // it is in a call
 	}
-	expected, ask, gone := ss.expected(f), ss.question(), ss.liveness()
+	expected, ask, gone := ss.expected(f), ss.askAfter(), ss.liveness()
 	w.lax = true
 	if !expected {
 		if f.reg.Notify == nil {
@@ -94,7 +94,7 @@ func (ss *sessions) expireWatch(w *watch) {
 		ss.inbox.tell(f) // unless there are news already that it has not read
 	}
 	waited := ss.now.Sub(w.asked)
-	if expected && !w.quiet && waited >= ss.patience(f)-ask {
+	if expected && !w.quiet && waited >= ss.silenceAfter(f)-ask {
 		w.quiet = true
 		ss.quiet = append(ss.quiet, f)
 	}
@@ -103,7 +103,7 @@ func (ss *sessions) expireWatch(w *watch) {
 	}
 	next := multiple(gone-ask, int(waited/(gone-ask))+1) // its tasks may have ended by then
 	if expected && !w.quiet {
-		next = min(next, ss.patience(f)-ask)
+		next = min(next, ss.silenceAfter(f)-ask)
 	}
 	ss.alarm(w, w.asked, next)
 }
@@ -111,7 +111,7 @@ func (ss *sessions) expireWatch(w *watch) {
 // silenceQuiet has quiet frameworks not count any more. If all frameworks that want
 // offers are quiet it does nothing: they keep nothing from others then.
 func (ss *sessions) silenceQuiet() {
-	ss.stirred = false
+	ss.called = false
 	if len(ss.quiet) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (ss *sessions) silence(f *member) {
 		ss.ledger.rescind(f.offers[0], fateRescinded)
 	}
 	if r := ss.gangs.room.of; r != nil && r.of == f {
-		ss.gangs.scatter(r)
+		ss.gangs.endReservation(r)
 	}
 }
 

@@ -146,7 +146,7 @@ func TestLiveness_LeavesTasksAsTheRegistrationSays(t *testing.T) {
 }
 
 // Where its tasks have gone, so does the framework.
-func TestLiveness_EndsFrameworksWhoseTasksAreLost(t *testing.T) {
+func TestLiveness_EndsFrameworksWithLostTasks(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Machines: omega.Mask{1}})

@@ -30,16 +30,16 @@ func (ss *sessions) insert(f *member, role string) {
 
 // enlist has a framework be there as it has registered, and offers it room.
 func (ss *sessions) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
-	ss.speak(f, r, sched)
+	ss.bind(f, r, sched)
 	ss.caps.remember(f, long)
-	ss.accounts.hold(f, held)
+	ss.accounts.setHeld(f, held)
 	ss.queue.reshare()
-	ss.ledger.recall(f)
+	ss.ledger.rescindUnread(f)
 	ss.queue.revisit(f)
 }
 
-// speak binds a framework to a new registration and its scheduler.
-func (ss *sessions) speak(f *member, r Registration, sched *omega.Scheduler) {
+// bind binds a framework to a new registration and its scheduler.
+func (ss *sessions) bind(f *member, r Registration, sched *omega.Scheduler) {
 	ss.inbox.part(f)
 	ss.gangs.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
@@ -56,7 +56,7 @@ func (ss *sessions) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.role = to
 	f.reg, f.sched = r, sched
 	ss.accounts.share(f, r.Account)
-	ss.floor.sift(f)
+	ss.floor.matchAll(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
 	ss.timers.Stop(&f.timer)
 	ss.startWatch(f)
@@ -180,7 +180,7 @@ func (ss *sessions) recover() {
 	for _, f := range slices.Clone(ss.registry.order) {
 		held, err := ss.cell.Usage(f.account.id)
 		ss.note(err)
-		ss.accounts.hold(f, held)
+		ss.accounts.setHeld(f, held)
 		ss.await(f, ss.cfg.Recovery.or(defaultRecovery))
 	}
 }

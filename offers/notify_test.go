@@ -50,7 +50,7 @@ func TestNotify_PanicsOfOneAreNotOthersAffair(t *testing.T) {
 }
 
 // A handle that was replaced is notified, and finds that out by asking for news.
-func TestNotify_TellsWhoIsReplaced(t *testing.T) {
+func TestNotify_TellsTheReplacedHandle(t *testing.T) {
 	for name, c := range map[string]struct {
 		part func(m *offers.Master, f *offers.Framework) error
 		want error
@@ -85,7 +85,7 @@ func TestNotify_TellsWhoIsReplaced(t *testing.T) {
 }
 
 // A caller that sleeps until something is due learns that something is due before.
-func TestSooner_TellsWhoSleepsUntilNext(t *testing.T) {
+func TestSooner_WakesACallerThatSleepsUntilNext(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})

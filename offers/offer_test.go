@@ -224,7 +224,7 @@ func TestAccept_PartOfAnOffer(t *testing.T) {
 }
 
 // Room that becomes free on a machine joins what its framework has not read of.
-func TestMaster_MergesOffersThatNobodyHasRead(t *testing.T) {
+func TestMaster_MergesUnreadOffers(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestAccept_RefusesWhatMakesNoSense(t *testing.T) {
 
 // An ID is remembered for a while after its offer has ended, and never means
 // another one.
-func TestOfferID_IsNotGivenOutAgain(t *testing.T) {
+func TestOfferID_IsNotReused(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{1})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})

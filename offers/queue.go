@@ -121,8 +121,8 @@ func (f *member) ahead(g *member) bool {
 
 // aheadByClass reports whether byClass comes to f before g.
 func (f *member) aheadByClass(g *member) bool {
-	if f.class != g.class {
-		return f.class < g.class
+	if f.refusalClass != g.refusalClass {
+		return f.refusalClass < g.refusalClass
 	}
 	return f.ahead(g)
 }
@@ -151,17 +151,17 @@ type queue struct {
 	accounts *accountBook
 	inbox    *inbox
 
-	roles   line.Line[role]
-	byRole  map[string]*role
-	turn    uint64 // offers made, or about to be
-	spurned uint64 // searches for a framework for room that was declined
+	roles            line.Line[role]
+	byRole           map[string]*role
+	turn             uint64 // offers made, or about to be
+	declinedSearches uint64 // searches for a framework for room that was declined
 
 	stale bool // the total has changed since shares were worked out
 	// unshared notes that frameworks want offers no more since shares were worked out.
 	// Present is the number of frameworks that there were then, silent ones aside.
-	unshared bool
-	present  int
-	fill     []*member // frameworks that want room that others have left
+	unshared  bool
+	present   int
+	leftovers []*member // frameworks that want room that others have left
 }
 
 func newQueue(c *client, r *registry, b *accountBook, i *inbox) *queue {

@@ -132,13 +132,13 @@ func TestQueue_OrdersAsASortOfAll(t *testing.T) {
 						if !ok {
 							t.Skip("it holds less")
 						}
-						o.give(f, r)
+						o.credit(f, r)
 						o.held[f.account] = left
 					},
 					"refuse": func(t *rapid.T) {
 						f := one(t)
 						for range rapid.SampledFrom([]int{1, 2, 20, 40}).Draw(t, "times") {
-							f.blame()
+							f.countRefusal()
 						}
 					},
 					"accept": func(t *rapid.T) { one(t).forgetRefusals() },

@@ -16,15 +16,15 @@ import (
 type member struct {
 	name string
 	line.Place
-	account *account
-	reg     Registration
-	role    *role
-	fits    omega.Mask       // machines that suit its other filters, nil if it has none at all
-	meets   omega.Mask       // machines that meet its constraints, nil if there are none
-	uses    omega.Mask       // both, nil for all: see index
-	narrow  bool             // those are few
-	useless bool             // there are none
-	sched   *omega.Scheduler // owns its tasks; nil until it has registered
+	account    *account
+	reg        Registration
+	role       *role
+	fits       omega.Mask       // machines that suit its other filters, nil if it has none at all
+	meets      omega.Mask       // machines that meet its constraints, nil if there are none
+	uses       omega.Mask       // both, nil for all: see index
+	selective  bool             // those are few
+	noMachines bool             // there are none
+	sched      *omega.Scheduler // owns its tasks; nil until it has registered
 
 	connected  bool // it is not away
 	suppressed bool
@@ -36,29 +36,29 @@ type member struct {
 	silent   bool  // there were none for long
 	vanished bool  // nor for so long that it was taken for gone, see comeBack
 
-	offered    resources.Vector // what its outstanding offers add up to
-	ended      resources.Vector // what of that is of offers that have ended, see discharge
-	offers     []*offer
-	plans      int    // revocations that have begun for it
-	rests      uint64 // before that turn, or restsUntil, nothing is reserved for it
-	restsUntil time.Time
-	picked     int        // offers to be, of a round that is not committed yet, and of accept
-	accept     *accepting // on the way or in doubt, nil if there is none
-	most       float64    // the part of the cell that it is offered at once
+	offered        resources.Vector // what its outstanding offers add up to
+	ended          resources.Vector // what of that is of offers that have ended, see discharge
+	offers         []*offer
+	plans          int    // revocations that have begun for it
+	postponedTurn  uint64 // before that turn, or postponedUntil, nothing is reserved for it
+	postponedUntil time.Time
+	picked         int        // offers to be, of a round that is not committed yet, and of accept
+	accept         *accepting // on the way or in doubt, nil if there is none
+	most           float64    // the part of the cell that it is offered at once
 
 	shown resources.Vector // of long tasks, by its optimistic offers
 
 	here *offer // its optimistic offer on the machine that is being offered
 
-	lapsed   time.Time // when it let offers expire last
-	refusals int       // since it accepted anything
-	class    uint8     // what follows from that
-	filters  map[uint32]*filter
+	lapsed       time.Time // when it let offers expire last
+	refusals     int       // since it accepted anything
+	refusalClass uint8     // what follows from that
+	filters      map[uint32]*filter
 
-	fresh  bool // the order was not asked yet
-	queued bool // it is in line
-	hungry bool // it is to be offered what others have left
-	seen   uint64
+	fresh          bool // the order was not asked yet
+	queued         bool // it is in line
+	wantsLeftovers bool // it is to be offered what others have left
+	seen           uint64
 
 	short     resources.Vector // of what it is guaranteed, as it was told
 	news      News
@@ -68,7 +68,7 @@ type member struct {
 }
 
 // wants reports whether a framework is to be offered anything.
-func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless && !f.silent }
+func (f *member) wants() bool { return f.connected && !f.suppressed && !f.noMachines && !f.silent }
 
 // node is the master's record of a machine.
 type node struct {
@@ -80,9 +80,9 @@ type node struct {
 	refused bool // see last
 	id      omega.MachineID
 	idle    uint64     // its entry in the list of idle nodes, or 0
-	kept    *request   // for which all that is free is kept, or what it reserves: see barred
+	kept    *request   // for which all that is free is kept, or what it reserves: see revoking
 	offers  []*offer   // outstanding
-	own     *[]*member // narrow ones that can use it, nil if there never was one
+	own     *[]*member // selective ones that can use it, nil if there never was one
 	// free is the free room of the machine when the node was looked at.
 	free resources.Vector
 
@@ -97,11 +97,11 @@ type node struct {
 	replies  []Reply
 }
 
-// barred reports whether the free room of a machine is for a revocation alone.
-func (n *node) barred() bool { return n.kept != nil && n.kept.plan != nil }
+// revoking reports whether the free room of a machine is for a revocation alone.
+func (n *node) revoking() bool { return n.kept != nil && n.kept.plan != nil }
 
-// gathered reports whether a part of a machine is reserved for a request.
-func (n *node) gathered() bool { return n.kept != nil && n.kept.plan == nil }
+// partReserved reports whether a part of a machine is reserved for a request.
+func (n *node) partReserved() bool { return n.kept != nil && n.kept.plan == nil }
 
 // offer is an offer, or the last one that there was in its slot. The claim in the cell
 // keeps the room.
@@ -175,7 +175,7 @@ type request struct {
 	id    RequestID
 	of    *member
 	since time.Time
-	vain  []*node // that were reserved for it in vain
+	tried []*node // that were reserved for it, and did not become free
 	timer timers.Timer
 	plan  *plan // of a revocation that has begun
 
@@ -204,13 +204,13 @@ type victim struct {
 // filter hides room on one machine from one framework: all room that is contained in what
 // it refused there.
 type filter struct {
-	of     *member
-	node   uint32
-	room   resources.Vector
-	timer  timers.Timer
-	next   *filter   // another one there
-	backed time.Time // until then it holds whatever the framework asks for
-	unread bool      // it is of an offer that expired unread
+	of           *member
+	node         uint32
+	room         resources.Vector
+	timer        timers.Timer
+	next         *filter   // another one there
+	backoffUntil time.Time // until then it holds whatever the framework asks for
+	unread       bool      // it is of an offer that expired unread
 }
 
 // account is a unit of charging, of one framework or several. Each of several that share
@@ -342,10 +342,10 @@ func (f *member) runs() resources.Vector {
 	return f.sched.Usage()
 }
 
-// spares reports whether a framework still has its guarantee after such a loss, of all
+// keepsGuarantee reports whether a framework still has its guarantee after such a loss, of all
 // kinds that the last task holds. Only its own tasks count, whichever schedulers charge
 // its account.
-func (f *member) spares(lost, last resources.Vector) bool {
+func (f *member) keepsGuarantee(lost, last resources.Vector) bool {
 	left, ok := f.sched.Usage().Sub(lost)
 	if !ok {
 		return false

@@ -18,7 +18,7 @@ func (ac *accepts) refusal(a *accepting, err error) error {
 			err = nil // it is another one's fault
 		}
 	}
-	ac.heed(err)
+	ac.checkFenced(err)
 	if !judged || isOver(err) {
 		return fault.Newf("offers", fenced(err), "framework %q: accept", f.name)
 	}

@@ -120,7 +120,7 @@ func (m *Master) comeBack(h *Framework) error {
 	defer done()
 	f := h.f
 	if m.fenced != nil || !h.vanished() || f.evicted {
-		return h.hear(m.now) // the mutex was free meanwhile
+		return h.noteCall(m.now) // the mutex was free meanwhile
 	}
 	if f.gone && m.registry.members[f.name] != nil {
 		return fmt.Errorf("%w: framework %q, which made no call for long: another one has its name", ErrFenced, f.name)
@@ -149,7 +149,7 @@ func (m *Master) comeBack(h *Framework) error {
 		f.gone, h.sched = false, sched
 		m.sessions.insert(f, r.Role)
 	}
-	m.sessions.forgive(f)
+	m.sessions.forgetUnread(f)
 	m.sessions.enlist(f, r, h.sched, nil, held)
 	m.replan(planRooms)
 	return m.fenced

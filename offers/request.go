@@ -26,16 +26,18 @@ import (
 // [omega.Reservation]. So neither small offers nor other schedulers of the cell starve it.
 // Nothing is charged to an account for that. Only one request at a time reserves.
 //
-//   - A reservation of one machine ends after ten lulls. It ends earlier if another
-//     framework is ahead, unless the request has waited for a lull.
-//   - A reservation of several machines ends when no machine more has had the room for a
-//     lull, or after ten.
+// Let T be the timeout of offers, or 30 s if offers do not expire.
 //
-// A lull is as long as an offer lasts, or 30 s if offers do not expire. After a reservation
-// that has ended in vain the framework rests: for a lull, or until each framework could
-// have been offered something twice. A framework that backs off reserves nothing.
+//   - A reservation of one machine ends after 10 T. It ends earlier if another
+//     framework is ahead, unless the request has waited for T.
+//   - A reservation of several machines ends when no further machine has had the room for
+//     T, or after 10 T.
 //
-// Bound: let L be the longest time of an allocation, ten lulls at most. A request for one
+// After a reservation that expired without an answer, the framework reserves nothing for
+// T, or until each framework could have been offered something twice. A framework that
+// backs off reserves nothing.
+//
+// Bound: let L be the longest time of an allocation, 10 T at most. A request for one
 // machine is answered within L of its reservation, whatever other schedulers commit, if
 // that is the first in the order of the cell and is not overtaken.
 //

@@ -117,7 +117,7 @@ func TestRequest_IsAllOrNothingUntilItsDeadline(t *testing.T) {
 }
 
 // Where others take a part of a gang just before, nothing of it is kept.
-func TestRequest_RacesWhoAsksNobody(t *testing.T) {
+func TestRequest_RacesSchedulersWithoutAMaster(t *testing.T) {
 	cell, machines := newCell(t, 64, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Interval: offers.For(time.Nanosecond)}) // it need not stand back
 	f := register(t, m, offers.Registration{Name: "f", Minimum: resources.Vector{20}})

@@ -162,9 +162,9 @@ func TestRequest_ReservationStaysWhileNoOtherTurnHasCome(t *testing.T) {
 
 // Whatever frameworks and another scheduler start beside them, requests for gangs are answered
 // one after the other: each within the length of the allocations that others have, once it is
-// its turn, or after a lull.
+// its turn, or after the timeout of an offer.
 func TestRequest_EachGangIsAnsweredInItsTime(t *testing.T) {
-	const lull, longest, asking = 30, 12, 40 // seconds: of an offer, of an allocation at most, of requests
+	const timeout, longest, asking = 30, 12, 40 // seconds: of an offer, of an allocation at most, of requests
 	rapid.Check(t, func(t *rapid.T) {
 		machines := rapid.IntRange(2, 4).Draw(t, "machines")
 		cell, err := omega.NewCell(omega.Config{})
@@ -173,16 +173,16 @@ func TestRequest_EachGangIsAnsweredInItsTime(t *testing.T) {
 			_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{4}})
 			require.NoError(t, err)
 		}
-		m, err := offers.New(cell, offers.Config{Timeout: offers.For(lull * time.Second)}, start)
+		m, err := offers.New(cell, offers.Config{Timeout: offers.For(timeout * time.Second)}, start)
 		require.NoError(t, err)
 		other, err := cell.Register("other", omega.Limits{})
 		require.NoError(t, err)
 		fill := refiller{s: other, length: time.Duration(rapid.IntRange(1, longest).Draw(t, "length")) * time.Second}
-		all := make([]*hungry, rapid.IntRange(1, 3).Draw(t, "frameworks"))
+		all := make([]*gangClient, rapid.IntRange(1, 3).Draw(t, "frameworks"))
 		for i := range all {
 			h, err := m.Register(start, offers.Registration{Name: fmt.Sprint(i), Outstanding: 1})
 			require.NoError(t, err)
-			all[i] = &hungry{Framework: h, since: map[offers.RequestID]waiting{}}
+			all[i] = &gangClient{Framework: h, since: map[offers.RequestID]waiting{}}
 			if all[i].gangs = rapid.Bool().Draw(t, "gangs"); all[i].gangs {
 				require.NoError(t, h.Suppress(start)) // it has no other tasks
 			}
@@ -203,7 +203,7 @@ func TestRequest_EachGangIsAnsweredInItsTime(t *testing.T) {
 					open++
 				}
 				for id, since := range h.since {
-					require.LessOrEqual(t, s-since.second, lull+(done-since.done+1)*(longest+1), "request %d of %s waits", id, h.Name())
+					require.LessOrEqual(t, s-since.second, timeout+(done-since.done+1)*(longest+1), "request %d of %s waits", id, h.Name())
 				}
 			}
 			fill.step(t, now)
@@ -212,8 +212,8 @@ func TestRequest_EachGangIsAnsweredInItsTime(t *testing.T) {
 	})
 }
 
-// hungry is a framework that has gangs answered, or starts tasks on all that it is offered.
-type hungry struct {
+// gangClient is a framework that has gangs answered, or starts tasks on all that it is offered.
+type gangClient struct {
 	*offers.Framework
 	gangs bool
 	since map[offers.RequestID]waiting
@@ -225,7 +225,7 @@ type waiting struct{ second, done int }
 
 // step ends tasks and starts others, for as long as a gang lasts. It returns how many requests
 // were answered.
-func (h *hungry) step(t *rapid.T, now time.Time, machines int) (answered int) {
+func (h *gangClient) step(t *rapid.T, now time.Time, machines int) (answered int) {
 	for len(h.tasks) > 0 && !h.tasks[0].until.After(now) {
 		require.NoError(t, h.Release(now, h.tasks[0].id))
 		h.tasks = h.tasks[1:]

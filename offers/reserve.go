@@ -22,24 +22,24 @@ type reserving struct {
 	timer   timers.Timer
 }
 
-// longestLulls is how many lulls a reservation lasts at most.
-const longestLulls = 10
+// maxReserveWaits bounds the length of a reservation, in units of reserveWait.
+const maxReserveWaits = 10
 
-// lull returns for how long a reservation of several machines waits for the next one.
-func (ga *gangs) lull() time.Duration {
+// reserveWait returns how long a reservation of several machines waits for the next one.
+func (ga *gangs) reserveWait() time.Duration {
 	if ga.cfg.Timeout == Never() {
 		return DefaultTimeout
 	}
 	return ga.cfg.Timeout.or(DefaultTimeout)
 }
 
-// longest returns for how long a reservation lasts at most.
-func (ga *gangs) longest() time.Duration {
-	lull := ga.lull()
-	if lull < math.MaxInt64/longestLulls {
-		lull *= longestLulls
+// maxReservation returns how long a reservation lasts at most.
+func (ga *gangs) maxReservation() time.Duration {
+	wait := ga.reserveWait()
+	if wait < math.MaxInt64/maxReserveWaits {
+		wait *= maxReserveWaits
 	}
-	return lull
+	return wait
 }
 
 // mayReserve reports whether a request may begin a reservation now.
@@ -49,31 +49,32 @@ func (ga *gangs) mayReserve(r *request) bool {
 
 // reservable reports whether a request may have a reservation.
 func (ga *gangs) reservable(r *request) bool {
-	rested := ga.queue.turn >= r.of.rests || !ga.now.Before(r.of.restsUntil)
-	return rested && r.plan == nil && !r.of.silent && ga.backoff(r.of) == 0 && !ga.cfg.Terms.Optimistic
+	due := ga.queue.turn >= r.of.postponedTurn || !ga.now.Before(r.of.postponedUntil)
+	return due && r.plan == nil && !r.of.silent && ga.backoff(r.of) == 0 && !ga.cfg.Terms.Optimistic
 }
 
-// late reports whether a request has waited for a lull.
-func (ga *gangs) late(r *request) bool { return !ga.now.Before(r.since.Add(ga.lull())) }
+// waitedLong reports whether a request has waited for reserveWait.
+func (ga *gangs) waitedLong(r *request) bool { return !ga.now.Before(r.since.Add(ga.reserveWait())) }
 
-// overtaken reports whether it is another framework's turn by now, and not that of a request
-// which has reserved one machine. By the same rule reserveNext chooses, so that the two agree. A gang keeps its turn: its machines come free one by one.
+// overtaken reports whether another framework's turn has come before that of a request with
+// a reservation of one machine. reserveNext chooses by the same rule, so that the two agree.
+// A gang keeps its turn: its machines come free one by one.
 func (ga *gangs) overtaken(of *request) bool {
-	return of.Machines == 1 && !ga.late(of) && (!ga.ripe(of) || slices.ContainsFunc(ga.registry.requests, func(r *request) bool {
-		return r.of != of.of && r.of.aheadByClass(of.of) && ga.reservable(r) && ga.ripe(r)
+	return of.Machines == 1 && !ga.waitedLong(of) && (!ga.hasTurn(of) || slices.ContainsFunc(ga.registry.requests, func(r *request) bool {
+		return r.of != of.of && r.of.aheadByClass(of.of) && ga.reservable(r) && ga.hasTurn(r)
 	}))
 }
 
-// rest has frameworks come first that wait for offers, until each could have been offered
-// something twice, or for a lull.
-func (ga *gangs) rest(f *member) {
-	f.rests, f.restsUntil = ga.queue.turn+2*uint64(ga.queue.present)+1, ga.now.Add(ga.lull())
+// postpone lets waiting frameworks go before f's requests, until each could have been offered
+// something twice, or for reserveWait.
+func (ga *gangs) postpone(f *member) {
+	f.postponedTurn, f.postponedUntil = ga.queue.turn+2*uint64(ga.queue.present)+1, ga.now.Add(ga.reserveWait())
 }
 
-// ripe reports whether it is the turn of a request that has no room: no framework that
-// waits for offers is ahead of it, or it has waited for a lull.
-func (ga *gangs) ripe(r *request) bool {
-	if ga.late(r) {
+// hasTurn reports whether it is the turn of a request that has no room: no framework that
+// waits for offers is ahead of it, or it has waited long.
+func (ga *gangs) hasTurn(r *request) bool {
+	if ga.waitedLong(r) {
 		return true
 	}
 	if len(r.of.account.sharers) > 1 && !r.of.queued {
@@ -93,7 +94,7 @@ func (ga *gangs) reserveNext() {
 		return
 	}
 	for _, r := range ga.inLine() {
-		if !r.dropped && !r.overdue(ga.now) && ga.mayReserve(r) && ga.ripe(r) {
+		if !r.dropped && !r.overdue(ga.now) && ga.mayReserve(r) && ga.hasTurn(r) {
 			ga.reserve(r)
 			return
 		}
@@ -101,14 +102,14 @@ func (ga *gangs) reserveNext() {
 }
 
 // reserve begins a reservation in the cell for a request. It reports whether the machines
-// of the master are to be looked at again: the reservation has begun, or the request rests.
+// of the master are to be looked at again: the reservation has begun, or the request is postponed.
 func (ga *gangs) reserve(r *request) bool {
 	if ga.planner.halted() {
 		return false
 	}
-	nodes := ga.later(r)
+	nodes := ga.machinesToReserve(r)
 	if nodes == nil {
-		ga.rest(r.of)
+		ga.postpone(r.of)
 		return true
 	}
 	tx := &ga.planner.attempt.Txn
@@ -117,15 +118,15 @@ func (ga *gangs) reserve(r *request) bool {
 	for i, n := range nodes {
 		claims[i] = omega.Claim{Machine: n.id, Account: r.of.account.id, Need: r.Each, Precedence: r.of.reg.Precedence}
 	}
-	tx.Reserve(ga.now.Add(ga.longest()), claims...)
+	tx.Reserve(ga.now.Add(ga.maxReservation()), claims...)
 	g := &ga.room
 	g.of, g.id, g.nodes, g.ready, g.refused = r, 0, nodes, 0, false
 	for _, n := range nodes {
 		n.kept = r
 	}
-	lasts := ga.lull()
+	lasts := ga.reserveWait()
 	if r.Machines == 1 {
-		lasts = ga.longest() // it keeps no machine that could serve others as a whole
+		lasts = ga.maxReservation() // it keeps no machine that could serve others as a whole
 	}
 	ga.timers.Start(&g.timer, ga.now.Add(lasts), g)
 	ga.asked = r
@@ -142,8 +143,8 @@ func (ga *gangs) reserved(err error) {
 	switch {
 	case err != nil || refused != nil:
 		if g.of == r {
-			ga.rest(r.of)
-			ga.scatter(r)
+			ga.postpone(r.of)
+			ga.endReservation(r)
 		}
 	case g.of != r:
 		ga.unwanted = append(ga.unwanted, id)
@@ -155,9 +156,9 @@ func (ga *gangs) reserved(err error) {
 	}
 }
 
-// later returns the machines to reserve for a request, nil if they are too few. Machines
-// that were reserved for it in vain come last.
-func (ga *gangs) later(r *request) []*node {
+// machinesToReserve returns the machines to reserve for a request, nil if they are too few.
+// Machines that were reserved for it without success come last.
+func (ga *gangs) machinesToReserve(r *request) []*node {
 	for {
 		var nodes []*node
 		q := omega.Query{Need: r.Each, Allow: func(number locality.Node) bool {
@@ -165,8 +166,8 @@ func (ga *gangs) later(r *request) []*node {
 				return false
 			}
 			n := ga.floor.nodes[number]
-			return !n.gone && !n.barred() && ga.wanted(r, n) && ga.cfg.Terms.Machines.Has(number) &&
-				r.Each.Fits(ga.floor.beside(n, &resources.Vector{}, &n.capacity)) && !slices.Contains(nodes, n) && !slices.Contains(r.vain, n)
+			return !n.gone && !n.revoking() && ga.wanted(r, n) && ga.cfg.Terms.Machines.Has(number) &&
+				r.Each.Fits(ga.floor.beside(n, &resources.Vector{}, &n.capacity)) && !slices.Contains(nodes, n) && !slices.Contains(r.tried, n)
 		}}
 		for found := true; found && len(nodes) < r.Machines; { // a machine counts once
 			var more []*node
@@ -180,10 +181,10 @@ func (ga *gangs) later(r *request) []*node {
 		if len(nodes) == r.Machines {
 			return nodes
 		}
-		if len(r.vain) == 0 {
+		if len(r.tried) == 0 {
 			return nil
 		}
-		r.vain = nil
+		r.tried = nil
 	}
 }
 
@@ -215,30 +216,30 @@ func (ga *gangs) reservedRoom(n *node, r *request) (room resources.Vector, ok bo
 func (ga *gangs) progress(ready int) {
 	if g := &ga.room; ready > g.ready {
 		if g.ready = ready; g.of.Machines > 1 {
-			ga.timers.Start(&g.timer, ga.now.Add(ga.lull()), g)
+			ga.timers.Start(&g.timer, ga.now.Add(ga.reserveWait()), g)
 		}
 	}
 }
 
-// expireReservation ends a reservation that has lasted for long. The request rests, and
-// reserves other machines then if there are any.
+// expireReservation ends a reservation that has lasted too long. The request is
+// postponed. It then reserves other machines if there are any.
 func (ga *gangs) expireReservation(g *reserving) {
 	r := g.of
-	r.vain = append(r.vain, g.nodes...)
-	ga.rest(r.of)
-	ga.scatter(r)
+	r.tried = append(r.tried, g.nodes...)
+	ga.postpone(r.of)
+	ga.endReservation(r)
 }
 
-// letGo ends the reservation that a machine is part of: it is of no more use, or a
-// revocation needs it.
-func (ga *gangs) letGo(n *node) {
-	if n.gathered() {
-		ga.scatter(n.kept)
+// endReservationOn ends the reservation that a machine is part of, since the machine is of
+// no more use, or a revocation needs it.
+func (ga *gangs) endReservationOn(n *node) {
+	if n.partReserved() {
+		ga.endReservation(n.kept)
 	}
 }
 
-// scatter ends the reservation of a request, if it has one: its room is for others.
-func (ga *gangs) scatter(r *request) {
+// endReservation ends the reservation of a request, if it has one: its room is for others.
+func (ga *gangs) endReservation(r *request) {
 	g := &ga.room
 	if g.of != r {
 		return
@@ -291,5 +292,5 @@ func (ga *gangs) recount() {
 		}
 	}
 	g.id = 0
-	ga.scatter(g.of)
+	ga.endReservation(g.of)
 }

@@ -25,14 +25,14 @@ func (ga *gangs) revoke() {
 		if nodes == nil {
 			continue
 		}
-		ga.scatter(r)
+		ga.endReservation(r)
 		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
 		r.of.plans++
 		ga.queue.requeue(r.of, false) // else what it is offered now would count against it
 		until := after(ga.now, ga.cfg.Grace.or(defaultGrace))
 		for i, n := range nodes {
-			ga.letGo(n)
+			ga.endReservationOn(n)
 			n.kept = r
 			ga.floor.idle.remove(n)
 			for k := 0; k < len(n.offers); {
@@ -81,7 +81,7 @@ func (ga *gangs) expirePlan(p *plan) {
 				break
 			}
 			lost[v.of] = lost[v.of].Add(v.task.Need)
-			ok = ok && v.of.spares(lost[v.of], v.task.Need)
+			ok = ok && v.of.keepsGuarantee(lost[v.of], v.task.Need)
 			victims[i], free = append(victims[i], v.task.ID), free.Add(v.task.Need)
 			held, _ = held.Sub(v.task.Need)
 		}

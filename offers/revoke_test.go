@@ -252,7 +252,7 @@ func TestVacate_IsInformation(t *testing.T) {
 }
 
 // A framework that was told to leave is told when it need not.
-func TestNews_SparedNamesWhoMayStay(t *testing.T) {
+func TestNews_SparedNamesTasksThatStay(t *testing.T) {
 	request := offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true, Deadline: at(5)}
 	tests := map[string]func(m *offers.Master, owner, high *offers.Framework, id offers.RequestID, on omega.MachineID) error{
 		"the request is withdrawn": func(_ *offers.Master, owner, _ *offers.Framework, id offers.RequestID, _ omega.MachineID) error {

@@ -46,10 +46,10 @@ func (rd *rounds) run() {
 		return
 	}
 	for range tries {
-		if len(rd.queue.fill) > 1 || len(rd.queue.fill) > 0 && len(rd.registry.requests) > 0 {
+		if len(rd.queue.leftovers) > 1 || len(rd.queue.leftovers) > 0 && len(rd.registry.requests) > 0 {
 			rd.floor.markUnseen()
 		}
-		if len(rd.floor.dirty) == 0 && len(rd.queue.fill) == 0 || rd.planner.halted() {
+		if len(rd.floor.dirty) == 0 && len(rd.queue.leftovers) == 0 || rd.planner.halted() {
 			return
 		}
 		if len(rd.floor.dirty) > 0 {
@@ -99,7 +99,7 @@ func (rd *rounds) look(n *node) bool {
 	if !ok || !rd.cfg.Terms.Optimistic {
 		rd.ledger.hideAll(n)
 	}
-	if !ok || n.barred() {
+	if !ok || n.revoking() {
 		return false
 	}
 	if rd.cfg.Terms.Optimistic {
@@ -120,9 +120,9 @@ func (rd *rounds) look(n *node) bool {
 	return false
 }
 
-// patience is the number of pieces of declined room of which one may go to the framework
-// that has waited longest. The others go by the order.
-const patience = 8
+// declinedPieces is the number of pieces of declined room of which one may go to the
+// framework that has waited longest. The others go by the order.
+const declinedPieces = 8
 
 // choose returns the framework that is next for room on a machine, or nil.
 func (rd *rounds) choose(n *node, room *resources.Vector) *member {
@@ -141,7 +141,7 @@ func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 	}
 	// Declined room goes first to frameworks that decline less. So a framework that needs
 	// room does not wait until all frameworks that never accept any have declined it.
-	rd.queue.spurned++
+	rd.queue.declinedSearches++
 	first := n.firstOwn(room, n.last, (*member).aheadByClass)
 	for f := range rd.queue.byClass() {
 		if first != nil && first.aheadByClass(f) {
@@ -156,7 +156,7 @@ func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 	case first == nil && f != nil && f.queued && f.eligible(n, room):
 		// The framework that declined it last is asked again when no other one is left.
 		return f
-	case first != nil && rd.queue.spurned%patience == 0:
+	case first != nil && rd.queue.declinedSearches%declinedPieces == 0:
 		// The order alone may for ever put frameworks first that accept only now and then. So
 		// one piece of some goes to the framework of this class that has waited longest, if it
 		// is overdue. A framework that the order does not pass over gets nothing out of turn.
@@ -179,12 +179,12 @@ func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member
 		}
 	}
 	for r := range rd.queue.roles.All {
-		for f := range r.lines[first.class].All {
+		for f := range r.lines[first.refusalClass].All {
 			see(f)
 		}
 	}
 	for _, f := range n.waiting() {
-		if f.queued && f.class == first.class {
+		if f.queued && f.refusalClass == first.refusalClass {
 			see(f)
 		}
 	}
@@ -202,7 +202,7 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 		}
 		*room = room.Add(o.Room)
 		rd.ledger.end(o, fateRescinded)
-		rd.queue.give(f, o.Room)
+		rd.queue.credit(f, o.Room)
 	}
 	rd.picks = append(rd.picks, pick{f, n, *room, f.account.id})
 	f.offered = f.offered.Add(*room)
@@ -270,7 +270,7 @@ func (rd *rounds) applyPicks(err error) {
 func (rd *rounds) unpick(p *pick) {
 	p.to.offered, _ = p.to.offered.Sub(p.room)
 	if p.charged() {
-		rd.queue.give(p.to, p.room)
+		rd.queue.credit(p.to, p.room)
 	} else {
 		rd.queue.rechargeAll(p.account)
 	}
@@ -286,11 +286,11 @@ func (rd *rounds) forgetPicks() {
 // has come below what it is offered at once, or wants more than before. If more than one
 // wants room since the round began, markUnseen serves them.
 func (rd *rounds) offerLeftovers() {
-	if len(rd.queue.fill) != 1 || rd.planner.halted() {
+	if len(rd.queue.leftovers) != 1 || rd.planner.halted() {
 		return
 	}
-	f := rd.queue.fill[0]
-	rd.queue.fill, f.hungry = rd.queue.fill[:0], false
+	f := rd.queue.leftovers[0]
+	rd.queue.leftovers, f.wantsLeftovers = rd.queue.leftovers[:0], false
 	var fed resources.Vector // since it was charged last
 	n := 0
 	// No other framework's turn depends on its place meanwhile, so the order is asked for
@@ -315,7 +315,7 @@ func (rd *rounds) offerLeftovers() {
 		switch {
 		case !ok:
 			rd.floor.idle.remove(e.node)
-		case e.node.barred() || !f.eligible(e.node, &room):
+		case e.node.revoking() || !f.eligible(e.node, &room):
 		case rd.cfg.Terms.Optimistic:
 			rd.ledger.showOne(f, e.node, &room)
 		default:
@@ -325,7 +325,7 @@ func (rd *rounds) offerLeftovers() {
 			if len(rd.picks) >= batch {
 				charge()
 				if rd.sendPicks(); rd.planner.halted() {
-					rd.queue.feed(f)
+					rd.queue.wantLeftovers(f)
 					return
 				}
 			}

@@ -23,15 +23,15 @@ type sessions struct {
 
 	departing []*departure // of frameworks that have ended
 	quiet     []*member    // that may come to be silent, see silenceQuiet
-	stirred   bool         // since they were looked at last a framework has called or come
+	called    bool         // since they were looked at last a framework has called or come
 }
 
 // startWatch begins to watch a framework that has just registered.
 func (ss *sessions) startWatch(f *member) {
 	ss.timers.Stop(&f.watch.timer)
 	f.watch = watch{of: f, heard: ss.now}
-	f.silent, f.vanished, ss.stirred = false, false, true
-	ss.alarm(&f.watch, ss.now, ss.question())
+	f.silent, f.vanished, ss.called = false, false, true
+	ss.alarm(&f.watch, ss.now, ss.askAfter())
 }
 
 // alarm sets the timer of a watch to so long after a time.

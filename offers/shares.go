@@ -11,18 +11,18 @@ import (
 // charge charges f for picks, so many offers to be.
 func (q *queue) charge(f *member, room *resources.Vector, picked int) {
 	q.turn += uint64(picked)
-	q.accounts.hold(f, f.account.held.Add(*room))
-	q.restand(f, true)
+	q.accounts.setHeld(f, f.account.held.Add(*room))
+	q.updatePlace(f, true)
 }
 
-// give takes an amount that a framework does not have any more off its charges.
-func (q *queue) give(f *member, v resources.Vector) {
+// credit takes an amount off a framework's charges.
+func (q *queue) credit(f *member, v resources.Vector) {
 	held, ok := f.account.held.Sub(v)
 	if !ok { // others charge the account, too
 		held, _ = q.usage(f.account.id)
 	}
-	q.accounts.hold(f, held)
-	q.restand(f, false)
+	q.accounts.setHeld(f, held)
+	q.updatePlace(f, false)
 }
 
 // recharge reads the charges of a framework.
@@ -32,8 +32,8 @@ func (q *queue) recharge(f *member) {
 		held = held.Add(one.ended) // which is to be discharged yet
 	}
 	if err == nil && held != f.account.held {
-		q.accounts.hold(f, held)
-		q.restand(f, false)
+		q.accounts.setHeld(f, held)
+		q.updatePlace(f, false)
 	}
 }
 
@@ -44,8 +44,8 @@ func (q *queue) rechargeAll(id omega.Account) {
 	}
 }
 
-// restand asks anew where a framework and its role stand.
-func (q *queue) restand(f *member, chosen bool) {
+// updatePlace asks the order anew for the places of a framework and its role.
+func (q *queue) updatePlace(f *member, chosen bool) {
 	q.rerank(f.role, chosen)
 	q.requeue(f, chosen)
 }
@@ -72,11 +72,11 @@ func (q *queue) requeue(f *member, chosen bool) {
 	}
 	f.Rank = rank
 	switch {
-	case was && stays && !f.narrow:
-		f.role.lines[f.class].Move(before, f.Place)
+	case was && stays && !f.selective:
+		f.role.lines[f.refusalClass].Move(before, f.Place)
 	case !was && stays:
 		f.enqueue()
-		q.feed(f)
+		q.wantLeftovers(f)
 	}
 }
 
@@ -88,30 +88,30 @@ func (q *queue) sated(f *member) bool {
 // enough reports whether offers that add up to so much are all that a framework may have
 // at once.
 func (q *queue) enough(f *member, offered *resources.Vector) bool {
-	return share(offered, &q.total) >= f.most/float64(int(1)<<f.class)
+	return share(offered, &q.total) >= f.most/float64(int(1)<<f.refusalClass)
 }
 
-// enqueue puts a framework in line. A narrow one waits at its machines instead.
+// enqueue puts a framework in line. A selective one waits at its machines instead.
 func (f *member) enqueue() {
 	f.queued = true
-	if !f.narrow {
-		f.role.lines[f.class].Insert(&f.Place, f)
+	if !f.selective {
+		f.role.lines[f.refusalClass].Insert(&f.Place, f)
 	}
 }
 
 // dequeue takes a framework out of line.
 func (f *member) dequeue() {
-	if f.queued && !f.narrow {
-		f.role.lines[f.class].Remove(f.Place)
+	if f.queued && !f.selective {
+		f.role.lines[f.refusalClass].Remove(f.Place)
 	}
 	f.queued = false
 }
 
-// regroup changes the class of a framework, or whether it is narrow.
-func (f *member) regroup(class uint8, narrow bool) {
+// setClass changes the refusal class of a framework, or whether it is selective.
+func (f *member) setClass(class uint8, selective bool) {
 	queued := f.queued
 	f.dequeue()
-	f.class, f.narrow = class, narrow
+	f.refusalClass, f.selective = class, selective
 	if queued {
 		f.enqueue()
 	}
@@ -121,11 +121,11 @@ func (f *member) regroup(class uint8, narrow bool) {
 // been twice.
 func (q *queue) overdue(f *member) bool { return q.turn-f.Asked > 2*uint64(q.present) }
 
-// feed notes that a framework is to see leftovers of others.
-func (q *queue) feed(f *member) {
-	if !f.hungry {
-		f.hungry = true
-		q.fill = append(q.fill, f)
+// wantLeftovers notes that a framework is to be offered room that others declined.
+func (q *queue) wantLeftovers(f *member) {
+	if !f.wantsLeftovers {
+		f.wantsLeftovers = true
+		q.leftovers = append(q.leftovers, f)
 	}
 }
 
@@ -133,7 +133,7 @@ func (q *queue) feed(f *member) {
 func (q *queue) revisit(f *member) {
 	f.seen = 0
 	if f.queued {
-		q.feed(f)
+		q.wantLeftovers(f)
 	}
 }
 
@@ -212,20 +212,20 @@ func (q *queue) realign() {
 	q.roles.Sort()
 }
 
-// blame counts a refusal, however many offers it was of.
-func (f *member) blame() {
+// countRefusal counts a refusal, however many offers it was of.
+func (f *member) countRefusal() {
 	f.refusals++
-	f.reclass()
+	f.updateClass()
 }
 
 // forgetRefusals forgets refusals.
 func (f *member) forgetRefusals() {
 	if f.refusals > 0 {
 		f.refusals = 0
-		f.reclass()
+		f.updateClass()
 	}
 }
 
-func (f *member) reclass() {
-	f.regroup(uint8(min(bits.Len(uint(f.refusals)), classes-1)), f.narrow)
+func (f *member) updateClass() {
+	f.setClass(uint8(min(bits.Len(uint(f.refusals)), classes-1)), f.selective)
 }

@@ -187,7 +187,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill)+len(m.gangs.unwanted) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
+	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.leftovers)+len(m.gangs.unwanted) > 0 || m.sessions.called && len(m.sessions.quiet) > 0 {
 		return m.now, true
 	}
 	at, due := m.timers.Next()
@@ -272,8 +272,8 @@ func (m *Master) syncUsage() {
 	for _, f := range m.registry.order {
 		held, err := m.usage(f.account.id)
 		if err == nil && held != f.account.held {
-			m.accounts.hold(f, held)
-			m.queue.restand(f, false)
+			m.accounts.setHeld(f, held)
+			m.queue.updatePlace(f, false)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (m *Master) see(st omega.MachineState) {
 		m.total, _ = m.total.Sub(n.capacity)
 		m.total = m.total.Add(st.Capacity)
 		n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
-		m.floor.rejudge(n)
+		m.floor.rematchMachine(n)
 	}
 	m.floor.markDirty(n)
 	if st.Condition == omega.Draining {
@@ -361,10 +361,10 @@ func (m *Master) lose(n *node) {
 	m.total, _ = m.total.Sub(n.capacity)
 	m.floor.idle.remove(n)
 	m.sessions.unask(n)
-	if n.barred() {
+	if n.revoking() {
 		m.guarantees.abandon(n.kept)
 	}
-	m.gangs.letGo(n)
+	m.gangs.endReservationOn(n)
 	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
-	m.floor.rejudge(n)
+	m.floor.rematchMachine(n)
 }

@@ -45,7 +45,7 @@ func TestDecline_StormIsBounded(t *testing.T) {
 
 // F08: newcomers wait for their first offer no longer than twice as long as without a
 // storm.
-func TestDecline_StormKeepsNobodyWaiting(t *testing.T) {
+func TestDecline_StormStarvesNoFramework(t *testing.T) {
 	const (
 		machines = 10
 		tick     = 100 * time.Millisecond
@@ -174,7 +174,7 @@ func TestMaster_HoarderKeepsLittle(t *testing.T) {
 
 // F08 by requests: a framework that asks for everything and declines it does not keep it
 // from others.
-func TestRequest_StormKeepsNobodyWaiting(t *testing.T) {
+func TestRequest_StormStarvesNoFramework(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
 	storm := register(t, m, offers.Registration{Name: "storm"})

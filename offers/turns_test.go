@@ -12,7 +12,7 @@ import (
 )
 
 // Of frameworks that decline as little the first to ask has its request answered first.
-func TestRequest_WhoComesFirstGoesFirst(t *testing.T) {
+func TestRequest_OldestGoesFirst(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
 	worker := register(t, m, offers.Registration{Name: "worker"})
@@ -133,7 +133,7 @@ func TestAccept_TheRestIsFreshThoughItIsFiltered(t *testing.T) {
 
 // Where several frameworks come to be offered leftovers in one call, none of them is
 // forgotten. They do so if their revocations end together.
-func TestRequest_WhoseRevocationsEndTogetherAreOfferedWhatIsLeft(t *testing.T) {
+func TestRequest_ConcurrentRevocations(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{4})
 	require.NoError(t, cell.SetCapacity(machines[2], resources.Vector{2}))
 	m := newMaster(t, cell, offers.Config{})

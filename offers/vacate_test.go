@@ -30,7 +30,7 @@ func vacated(t *testing.T) (*offers.Master, omega.MachineID, offers.Registration
 }
 
 // A framework that is away is asked when it comes back in time.
-func TestVacate_AsksWhoIsAwayWhenItComesBack(t *testing.T) {
+func TestVacate_AsksAnAbsentFrameworkOnItsReturn(t *testing.T) {
 	m, machine, r, tasks := vacated(t)
 	f, err := m.Register(at(59), r)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestVacate_AsksWhoIsAwayWhenItComesBack(t *testing.T) {
 }
 
 // One that comes back later is asked nothing, and its tasks go on.
-func TestVacate_AsksNobodyAfterTheDeadline(t *testing.T) {
+func TestVacate_AsksNoFrameworkAfterTheDeadline(t *testing.T) {
 	m, machine, r, tasks := vacated(t)
 	f, err := m.Register(at(60), r)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestVacate_AsksNobodyAfterTheDeadline(t *testing.T) {
 
 // A framework that never comes back has ended, and its inverse offers with it: a later
 // framework of its name is another one.
-func TestVacate_AsksNobodyWhoHasEnded(t *testing.T) {
+func TestVacate_AsksNoEndedFramework(t *testing.T) {
 	m, machine, r, _ := vacated(t)
 	require.NoError(t, m.Step(at(91)))
 	require.Empty(t, m.Replies(machine))
@@ -74,7 +74,7 @@ func TestVacate_AsksNobodyWhoHasEnded(t *testing.T) {
 }
 
 // A framework that a successor found, and that has not registered yet, is asked as well.
-func TestVacate_AsksWhoIsExpected(t *testing.T) {
+func TestVacate_AsksAnExpectedFramework(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	f := register(t, newMaster(t, cell, offers.Config{}), offers.Registration{Name: "f"})
 	tasks, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))

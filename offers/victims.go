@@ -25,7 +25,7 @@ func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]v
 	taken := gu.losses(nil)
 	var places []place
 	for _, n := range gu.floor.nodes {
-		if n.barred() {
+		if n.revoking() {
 			continue
 		}
 		if _, v, ok := gu.victimsOn(n, r, taken); ok {
@@ -89,7 +89,7 @@ func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resour
 		func(c omega.Candidate) bool {
 			of := tasks[c.ID].of
 			after := taken[of].Add(c.Need)
-			if !of.spares(after, c.Need) {
+			if !of.keepsGuarantee(after, c.Need) {
 				return false
 			}
 			taken[of] = after

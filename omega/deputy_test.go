@@ -59,7 +59,7 @@ func TestDeputy_IsReplacedWithItsChief(t *testing.T) {
 }
 
 // A replaced scheduler takes no deputy from its successor, and makes no new one.
-func TestDeputy_OfWhoWasReplaced(t *testing.T) {
+func TestDeputy_OfAReplacedScheduler(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	old := register(t, cell, "chief")
 	deputy(t, old, "d")

@@ -137,7 +137,7 @@ func allocationNames(s *omega.Scheduler) func(func(string) bool) {
 	}
 }
 
-func TestCommit_TakesAllOfAVictimWhoseOwnerIsNotDivisible(t *testing.T) {
+func TestCommit_TakesAllOfAnIndivisibleVictim(t *testing.T) {
 	d := newDivisible(t, resources.Vector{2})
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: d.machine, Need: resources.Vector{6}})

@@ -94,7 +94,7 @@ func TestExchange_InAGangIsAllOrNothing(t *testing.T) {
 }
 
 // An offer that is rescinded or preempted first can not be taken any more.
-func TestExchange_LosesToWhoCameFirst(t *testing.T) {
+func TestExchange_LosesToTheFirstCommit(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	master, taker := register(t, cell, "master"), register(t, cell, "taker")
 	offer := offers(t, master, taker, ids[0], 5)
@@ -184,7 +184,7 @@ func TestExchange_RefusesWhatMakesNoSense(t *testing.T) {
 
 // An exchange that is refused does not keep the owner from releasing the allocations that
 // were to be exchanged. Whatever falls in between, they are gone and their room is free.
-func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
+func TestExchange_RefusedBlocksNoRelease(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds /= 10

@@ -86,7 +86,7 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 // same machines: a scheduler that meets the gang finishes it. The gang stops with its
 // slots taken and nothing in place, after each swap, and between the decision and the
 // work after it. Each time others commit 100,000 times.
-func TestGang_StalledBlocksNobody(t *testing.T) {
+func TestGang_StalledBlocksNoOther(t *testing.T) {
 	machines, commits := 4, 50_000 // and as many to give back
 	if testing.Short() {
 		commits /= 20

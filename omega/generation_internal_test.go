@@ -24,7 +24,7 @@ func age(c *Cell, node, generation uint32) MachineID {
 
 // A number that has served as many machines as an ID can tell apart is retired. Else its
 // next machine would have the ID of its first, or none.
-func TestAdd_DoesNotReuseANumberWhoseGenerationsAreUsedUp(t *testing.T) {
+func TestAdd_DoesNotReuseANumberWithoutGenerations(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1}}, {Name: "b", Capacity: resources.Vector{1}}}})
 	require.NoError(t, err)
 	s, err := cell.Register("s", Limits{})

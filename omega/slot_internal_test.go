@@ -171,7 +171,7 @@ func TestSlot_HasNoRecordBesidesWhereItHasRoom(t *testing.T) {
 }
 
 // A place in the list of tallies is given out again, the number is not.
-func TestNumbers_AreGivenOutOnce(t *testing.T) {
+func TestNumbers_AreUsedOnce(t *testing.T) {
 	var n numbers
 	seen := map[uint32]bool{0: true}
 	for range 3 * numberUses {

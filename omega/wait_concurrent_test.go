@@ -69,7 +69,7 @@ func TestWait_LosesNoWakeUp(t *testing.T) {
 }
 
 // A scheduler that is woken and then replaced does not keep the room from others.
-func TestWait_BatonOutlivesItsHolder(t *testing.T) {
+func TestWait_WakeTokenOutlivesItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids := newCell(t, 1, resources.Vector{10})
 		holder := register(t, cell, "holder")

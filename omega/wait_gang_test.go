@@ -121,7 +121,7 @@ func TestWait_GangsDoNotPassABatonToAndFro(t *testing.T) {
 }
 
 // A gang that gives up, or has to, while it waits hands on what it was offered.
-func TestWait_AGangThatEndsStandsInNobodysWay(t *testing.T) {
+func TestWait_AGangThatEndsBlocksNoWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, _, holder, live := packedCell(t, 1, 3)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -86,7 +86,7 @@ func TestWait_WakesOneInOrderOfArrival(t *testing.T) {
 }
 
 // A scheduler that needs more than is free is passed by and keeps its place.
-func TestWait_WakesTheFirstWhoFits(t *testing.T) {
+func TestWait_WakesTheFirstThatFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids, holder, live := packedCell(t, 1, 3)
 		large := wait(t.Context(), register(t, cell, "large"), 3)
@@ -240,7 +240,7 @@ func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
 }
 
 // A scheduler that leaves passes on what it was woken for.
-func TestWait_BatonIsPassedOnByLeave(t *testing.T) {
+func TestWait_WakeTokenIsPassedOnByLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, _, holder, live := packedCell(t, 1, 1)
 		first := wait(t.Context(), register(t, cell, "first"), 1)

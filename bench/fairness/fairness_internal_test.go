@@ -32,7 +32,7 @@ func TestPolicies_GiveThePapersTasks(t *testing.T) {
 }
 
 // The paper's table of properties for these four.
-func TestTrials_ShowWhoLosesWhat(t *testing.T) {
+func TestTrials_ShowTheLossesByUser(t *testing.T) {
 	lost := map[string][]string{}
 	for _, x := range trials() {
 		lost[x.property] = nil

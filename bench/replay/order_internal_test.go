@@ -88,7 +88,7 @@ func TestBundles_AreBySort(t *testing.T) {
 
 // A task that prefers no place does not wait behind one of its job that does. Only
 // the first waits: its node is taken until 50 s.
-func TestReplay_WhoPrefersNothingDoesNotWaitForData(t *testing.T) {
+func TestReplay_AJobWithoutPreferencesDoesNotWaitForData(t *testing.T) {
 	nodes := text(t, "name,rack,cpu", "n1,r1,1", "n2,r2,1")
 	for _, place := range []string{"", "r9/n9"} { // on no machine is nowhere
 		path := text(t, "job,user,submit_s,tasks,duration_s,cpu,places", "x,u,0,1,50,1,n1", "b,u,1,1,10,1,r1/n1", "b,u,1,1,10,1,"+place)

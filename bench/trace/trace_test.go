@@ -82,7 +82,7 @@ func TestUsers_ReadsWeights(t *testing.T) {
 	require.Equal(t, map[string]float64{"ada": 1, "grace": 2.5}, got)
 }
 
-func TestKnown_RefusesAUserWhoIsNotInTheTable(t *testing.T) {
+func TestKnown_RefusesAnUnknownUser(t *testing.T) {
 	jobs := func() iter.Seq2[trace.Job, error] {
 		return trace.CSV("jobs.csv", file(t, "jobs.csv"), trace.Space())
 	}

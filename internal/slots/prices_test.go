@@ -162,7 +162,7 @@ func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
 
 // A slot of a full rack falls free. A task takes it that would have gone anywhere in the
 // rack but for the price.
-func TestSolve_FillsSlotsWithThoseWhoWantTheRack(t *testing.T) {
+func TestSolve_FillsSlotsWithTasksOfTheRack(t *testing.T) {
 	n := slots.New()
 	rack := n.AddGroup(slots.Sink)
 	n.SetLeaf(n.AddLeaf(rack), 0, 1)

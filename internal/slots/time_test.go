@@ -10,7 +10,7 @@ import (
 
 // Tasks that run lose work if they stop, more with time, and those that wait wait
 // ever longer. When nothing but time passes, the first are not looked at.
-func TestSolve_LooksOnlyAtThoseWhoseCostsGrow(t *testing.T) {
+func TestSolve_LooksOnlyAtGrowingCosts(t *testing.T) {
 	const run, wait = 2000, 30
 	n := slots.New()
 	machine, queue := n.AddLeaf(n.AddGroup(slots.Sink)), n.AddLeaf(slots.Sink)
@@ -54,7 +54,7 @@ func TestSolve_MovesForTime(t *testing.T) {
 
 // A Solve that runs out of looks before it has come to all tasks with grown costs does
 // not take the others as they were.
-func TestSolve_ForgetsNobodyWhenLooksRunOut(t *testing.T) {
+func TestSolve_ForgetsNoTaskWhenTheWorkBudgetRunsOut(t *testing.T) {
 	n := slots.New()
 	a, b := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)
 	n.SetLeaf(a, 0, 2)

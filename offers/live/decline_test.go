@@ -16,7 +16,7 @@ import (
 
 // What a framework was offered that has panicked, or failed, goes to others in the
 // same moment, not when it expires.
-func TestRun_DeclinesForWhoFails(t *testing.T) {
+func TestRun_DeclinesForAFailedFramework(t *testing.T) {
 	boom := errors.New("boom")
 	for name, fail := range map[string]func() error{
 		"panics": func() error { panic(boom) },

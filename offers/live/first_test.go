@@ -16,7 +16,7 @@ import (
 // A member that is offered nothing, since the cell is full, is called once all the same,
 // and so can ask for its guarantee. A member that is offered something at once is not
 // called once more for that.
-func TestRun_CallsWhoIsOfferedNothing(t *testing.T) {
+func TestRun_CallsAFrameworkWithoutOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newMaster(t, 1, offers.Config{})
 		greedy, err := m.Register(time.Now(), offers.Registration{Name: "greedy"})

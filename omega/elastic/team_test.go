@@ -108,7 +108,7 @@ func TestTeam_ClaimsWhatWasAskedForFirst(t *testing.T) {
 
 // A claim on a snapshot that is out of date is refused, and no worker is counted that
 // is not there.
-func TestTeam_CountsOnlyWhoWasGranted(t *testing.T) {
+func TestTeam_CountsGrantedWorkersOnly(t *testing.T) {
 	cell := newCell(t, resources.Vector{10})
 	s := register(t, cell, "mapreduce", both)
 	s.Snapshot()

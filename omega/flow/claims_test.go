@@ -72,7 +72,7 @@ func TestRound_PromisesNoMoreThanThereIs(t *testing.T) {
 
 // A task that stops as its job may have none is not spared, though no other task can use
 // its room.
-func TestRound_WhoIsBeyondItsShareIsNotSpared(t *testing.T) {
+func TestRound_PreemptsBeyondTheShare(t *testing.T) {
 	y := newYard(t, resources.Vector{4}, resources.Vector{4})
 	y.addJob(t, "a", 0, 1)
 	y.addJob(t, "b", 0, 1)

@@ -126,7 +126,7 @@ func TestRound_ClaimsNoMoreThanFits(t *testing.T) {
 
 // In a machine squeezed by others, tasks hold less than slots. The task that is to come
 // in the stead of a smaller one does not fit; so the smaller one stays.
-func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
+func TestRound_PreemptsNoTaskWithoutUse(t *testing.T) {
 	y := newYard(t, resources.Vector{4}, resources.Vector{4})
 	y.addJob(t, "a", 0, 1)
 	y.addJob(t, "b", 0, 1)
@@ -176,7 +176,7 @@ func TestRound_PreemptsAgainWhenATaskHasEnded(t *testing.T) {
 
 // Any needs on any machines, without others: as many rounds as tasks are enough for all
 // to have run, if started tasks end.
-func TestRound_EachPlacesSomebody(t *testing.T) {
+func TestRound_EachPlacesATask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard(t, draw(t, "slot", 4).Max(resources.Vector{1}))
 		for range rapid.IntRange(1, 6).Draw(t, "machines") {
@@ -202,7 +202,7 @@ func TestRound_EachPlacesSomebody(t *testing.T) {
 // Tasks that no machine can hold, though they need no more than a slot, are found out
 // once. They are not found out again at each end of a task: the room where they would be
 // sent is room for others.
-func TestRound_WhoFitsNoMachineDoesNotStandInTheWay(t *testing.T) {
+func TestRound_ATaskThatFitsNowhereBlocksNoOther(t *testing.T) {
 	y := newYard(t, resources.Vector{2, 2}, resources.Vector{0, 6})
 	y.addJob(t, "a", 1, 9)
 	y.addJob(t, "b", 0, 9)
@@ -243,7 +243,7 @@ func TestExplain_SaysWhereThereIsASlot(t *testing.T) {
 
 // A running task that was to move to a machine without room stays where it is for the
 // next round. So the task that has the room there gets it.
-func TestRound_WhoHadNoRoomToMoveToStays(t *testing.T) {
+func TestRound_ATaskWithoutRoomToMoveToStays(t *testing.T) {
 	y := newYard(t, resources.Vector{4, 4}, resources.Vector{4, 4}, resources.Vector{5, 1})
 	y.still = true
 	y.addJob(t, "a", 0, 9)

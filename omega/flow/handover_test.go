@@ -104,7 +104,7 @@ func TestRound_TasksSwapPlaces(t *testing.T) {
 
 // A task that is to move to free room has it before it is told to stop. If a rival is
 // faster, it stays where it is, and so does the task that was to come in its stead.
-func TestRound_WhoCannotMoveStays(t *testing.T) {
+func TestRound_ATaskThatCannotMoveStays(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)
@@ -154,7 +154,7 @@ func TestRound_OthersPreempt(t *testing.T) {
 
 // A task that is about to move when its old room is preempted is told, keeps its new
 // room, and has waited since it was told to stop.
-func TestRound_OthersPreemptWhoIsMoving(t *testing.T) {
+func TestRound_OthersPreemptAMovingTask(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)

@@ -63,7 +63,7 @@ func TestLimits_AreNotPlannedBeyond(t *testing.T) {
 // costs, these are the tasks that have waited for longest, and among these the ones near
 // their data. Tasks of jobs below their low come before them all. So it is in each kind
 // of resource.
-func TestLimits_LeaveRoomToWhoSavesMost(t *testing.T) {
+func TestLimits_AdmitTheLargestGain(t *testing.T) {
 	y := newYard(t, resources.Vector{1, 1}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9})
 	y.limit(t, held(99, 2))
 	y.addJob(t, "a", 0, 99)
@@ -128,7 +128,7 @@ func TestLimits_DoNotKeepAJobFromItsLow(t *testing.T) {
 
 // Waiting grows dearer than what a task that runs would lose, and it stops, as it
 // would for a slot; but not for one that no machine has room for.
-func TestLimits_WhoSavesMoreRunsInstead(t *testing.T) {
+func TestLimits_SwapForALargerGain(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2}, resources.Vector{2})
 	y.limit(t, held(1, 9))
 	y.addJob(t, "a", 0, 9)
@@ -178,7 +178,7 @@ func TestLimits_ATaskThatWaitsForAMachineIsPassedOver(t *testing.T) {
 
 // No task stops for one that limits would then leave room for, and that the plan has no
 // place for.
-func TestLimits_NobodyStopsInVain(t *testing.T) {
+func TestLimits_StopNoTaskWithoutUse(t *testing.T) {
 	y := newYard(t, one, one, one, one)
 	y.limit(t, held(2))
 	y.addJob(t, "a", 0, 9)
@@ -200,7 +200,7 @@ func TestLimits_NobodyStopsInVain(t *testing.T) {
 
 // Tasks that come first by rank and have only full machines do not keep the room within
 // limits from others.
-func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
+func TestLimits_AreNotUsedUpByUnplacedTasks(t *testing.T) {
 	y := newYard(t, one, one, resources.Vector{9})
 	y.limit(t, held(3))
 	y.addJob(t, "a", 0, 99)
@@ -234,7 +234,7 @@ func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
 
 // Two tasks that are due to their jobs, and have no machine, do not take turns at the
 // room within limits. So another task that has a machine gets it.
-func TestLimits_WhoHasNoPlaceTakesNoTurns(t *testing.T) {
+func TestLimits_AnUnplacedTaskTakesNoTurns(t *testing.T) {
 	y := newYard(t, resources.Vector{2, 2})
 	y.addMachine(t, resources.Vector{1, 8})
 	y.limit(t, omega.Limits{Held: &resources.Vector{2, 3}})
@@ -253,7 +253,7 @@ func TestLimits_WhoHasNoPlaceTakesNoTurns(t *testing.T) {
 
 // A task that is to move holds its room until it has stopped, and a full limit leaves
 // none beside it. Its claim waits for that, and is not refused.
-func TestLimits_WhoMovesHoldsOneAtATime(t *testing.T) {
+func TestLimits_AMovingTaskHoldsOneAllocationAtATime(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.limit(t, held(1))
 	y.addJob(t, "a", 0, 9)
@@ -323,7 +323,7 @@ func TestLimits_ShrinkInTheMidstOfARound(t *testing.T) {
 // Two of three tasks for which others are to stop get all that limits leave then. The
 // third does not. The task that was to stop for it stops all the same: its room is for
 // the two.
-func TestLimits_WhoWasToStopDoesForWhatOthersGot(t *testing.T) {
+func TestLimits_AStopStandsForWhatOthersGot(t *testing.T) {
 	y := newYard(t, resources.Vector{2})
 	for range 9 {
 		y.addMachine(t, resources.Vector{2})
@@ -349,7 +349,7 @@ func TestLimits_WhoWasToStopDoesForWhatOthersGot(t *testing.T) {
 
 // A task that was to stop for one that gets no place does all the same if another task of
 // its job has got its share of that.
-func TestLimits_WhoWasToStopDoesForItsJobsTop(t *testing.T) {
+func TestLimits_AStopStandsForTheJobsMaximum(t *testing.T) {
 	y := newYard(t, resources.Vector{2})
 	for range 3 {
 		y.addMachine(t, resources.Vector{2})

@@ -11,7 +11,7 @@ import (
 
 // What limits leave is not kept for a task that can not run, however long it waits:
 // no machine is large enough, or its job has its top.
-func TestLimits_AreNotKeptForWhoCanNotRun(t *testing.T) {
+func TestLimits_AreNotReservedForTasksThatCannotRun(t *testing.T) {
 	for why, vain := range map[string]struct {
 		need int64
 		top  int
@@ -59,7 +59,7 @@ func (y *yard) obey(t require.TestingT, rounds int) {
 
 // The task that saves most, but has no machine, does not keep a running one from stopping
 // for a task that has a machine.
-func TestLimits_WhoSavesMoreRunsBesideWhoHasNoPlace(t *testing.T) {
+func TestLimits_ALargerGainRunsBesideAnUnplacedTask(t *testing.T) {
 	y := newYard(t, one, one, resources.Vector{9})
 	require.True(t, y.take(t, machineAt(y.cell, 0), one, 0), "machine 0 is full")
 	y.limit(t, held(1, 9))
@@ -77,7 +77,7 @@ func TestLimits_WhoSavesMoreRunsBesideWhoHasNoPlace(t *testing.T) {
 
 // A job has its low within limits, though those of its tasks that come first by what
 // they save have no machine to go to.
-func TestLimits_LowIsOfThoseWhoHaveAPlace(t *testing.T) {
+func TestLimits_MinimumCountsPlacedTasks(t *testing.T) {
 	for size, need := range map[string]resources.Vector{"small": one, "large": {1, 9}} {
 		t.Run(size, func(t *testing.T) {
 			y := newYard(t, one, one, resources.Vector{9})

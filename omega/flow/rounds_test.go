@@ -29,7 +29,7 @@ func drawNeed(t *rapid.T, most int64) resources.Vector {
 // Needs have any shape, and a rival takes room and preempts. No task runs on room that it
 // does not have, and no job has more than its F. Once the others are still, every task
 // runs that fits a machine.
-func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
+func TestRound_NeverOvercommitsAndAllTasksRunInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard(t, resources.Vector{2, 2})
 		for range rapid.IntRange(1, 5).Draw(t, "machines") {

@@ -92,7 +92,7 @@ func TestRound_KeepsShares(t *testing.T) {
 }
 
 // What a job is due does not count tasks that fit nowhere: other jobs have theirs.
-func TestRound_SharesOfWhoFitsNowhere(t *testing.T) {
+func TestRound_SharesOfTasksThatFitNowhere(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2})
 	y.addJob(t, "a", 1, 2)
 	y.addJob(t, "b", 1, 2)
@@ -110,7 +110,7 @@ func TestRound_SharesOfWhoFitsNowhere(t *testing.T) {
 
 // The tasks that are due to a job count beside one that fits nowhere, though it costs
 // work.
-func TestRound_SharesBesideWhoFitsNowhere(t *testing.T) {
+func TestRound_SharesBesideTasksThatFitNowhere(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2})
 	y.addJob(t, "a", 1, 2)
 	y.addJob(t, "b", 1, 2)
@@ -143,7 +143,7 @@ func TestRound_SharesThatCannotBothBeMet(t *testing.T) {
 }
 
 // A task without an arc to wait runs on, whatever the shares.
-func TestRound_WhoCannotWaitIsNotPreempted(t *testing.T) {
+func TestRound_ATaskThatCannotWaitIsNotPreempted(t *testing.T) {
 	y := newYard(t, one, one)
 	y.addJob(t, "a", 0, 1)
 	a := y.add(t, "a", one)

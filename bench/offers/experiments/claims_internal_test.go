@@ -113,7 +113,7 @@ func TestLocality_IsWorthAWaitOfASecond(t *testing.T) {
 }
 
 // Omega, section 4.2: a framework that thinks for long locks the cell, unless it cannot.
-func TestPathologies_AreOfWhoHoldsOffersWhileThinking(t *testing.T) {
+func TestPathologies_ComeFromOffersHeldWhileThinking(t *testing.T) {
 	t.Parallel()
 	rows := measure(t, pathologyPoints(), "decides in "+time.Minute.String(), 3)
 	require.Len(t, rows, int(allOfThem))

@@ -65,7 +65,7 @@ func TestGreedy_OfEqualsTheFirst(t *testing.T) {
 	require.Equal(t, 1, w.jobs[2].waiting+w.jobs[1].waiting)
 }
 
-func TestGreedy_GivesNobodyMoreThanItsShareIfFair(t *testing.T) {
+func TestGreedy_KeepsJobsToTheirShareIfFair(t *testing.T) {
 	w := at(t, twoRacks(t), &greedy{fair: true}, reading(0, 1, 2, 3), reading(0, 1, 2, 3))
 	require.Equal(t, 2, w.jobs[0].running)
 	require.Equal(t, 2, w.jobs[1].running)
@@ -73,7 +73,7 @@ func TestGreedy_GivesNobodyMoreThanItsShareIfFair(t *testing.T) {
 	require.Equal(t, 4, w.jobs[0].running)
 }
 
-func TestGreedy_StopsTheYoungestOfWhoHasMost(t *testing.T) {
+func TestGreedy_StopsTheYoungestOfTheLargestJob(t *testing.T) {
 	for _, preempts := range []bool{false, true} {
 		g := &greedy{fair: true, preempts: preempts}
 		w := at(t, twoRacks(t), g, reading(0, 1, 2, 3))
@@ -135,7 +135,7 @@ func TestNearest_LooksForHalfOfTheInput(t *testing.T) {
 	require.Equal(t, [2]int{1, int(onNode)}, nearest(0), "it waits again")
 }
 
-func TestDelayed_WaitsForDataAndServesWhoHasLeast(t *testing.T) {
+func TestDelayed_WaitsForDataAndServesTheSmallestShare(t *testing.T) {
 	c := twoRacks(t)
 	p, err := newDelayed(4, 3*time.Second)
 	require.NoError(t, err)

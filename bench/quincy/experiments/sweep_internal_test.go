@@ -43,7 +43,7 @@ func TestSweep_IsTheSameHoweverManyRunsAtATime(t *testing.T) {
 }
 
 // The results that the paper, and common sense, expect for these loads.
-func TestSweep_FindsWhoWins(t *testing.T) {
+func TestSweep_FindsTheWinner(t *testing.T) {
 	by := make(map[string]*Row)
 	rows := measured(t, 10*time.Minute, 1, 2, "narrow")
 	for i := range rows {

@@ -137,7 +137,7 @@ func TestHeld_IsNeverExceeded(t *testing.T) {
 
 // A job that waits for the services, which hold most of the cell, waits less where
 // there is a control.
-func TestControls_HelpThoseWhoAreShort(t *testing.T) {
+func TestControls_HelpUsersBelowTheirShare(t *testing.T) {
 	if race.Detector {
 		t.Skip("a run has one goroutine, and this takes many of them")
 	}
@@ -156,7 +156,7 @@ func TestControls_HelpThoseWhoAreShort(t *testing.T) {
 	}
 }
 
-func TestRun_WithWhoDoesNotAskTheGate(t *testing.T) {
+func TestRun_WithASchedulerOutsideTheGate(t *testing.T) {
 	gate := controls()["gate"]
 	wait := func(change func(*simulate.Config)) time.Duration {
 		cfg := crowded(t, 1)
@@ -186,7 +186,7 @@ func TestRun_RestsAtTheGateWithNothingToDo(t *testing.T) {
 	require.Zero(t, m.Classes[simulate.Service].WaitFull.Mean)
 }
 
-func TestOver_IsWhoHasMostWhileSomebodyIsShort(t *testing.T) {
+func TestOver_IsTheLargestUserWhileAnotherIsShort(t *testing.T) {
 	tests := map[string]struct {
 		users []allot.Standing
 		over  int

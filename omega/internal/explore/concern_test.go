@@ -82,7 +82,7 @@ func program(seed uint64) func(*explore.Run) func() string {
 
 // Whatever the threads can see in some schedule they see in one of those that
 // are left.
-func TestExplore_LeavesOutOnlyWhatNobodyNotices(t *testing.T) {
+func TestExplore_LeavesOutOnlyEquivalentSchedules(t *testing.T) {
 	left, all := 0, 0
 	for preemptions := range 3 {
 		for seed := range uint64(100) {

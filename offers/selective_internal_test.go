@@ -43,7 +43,7 @@ func (m *Master) waits(t require.TestingT) {
 			l := &r.lines[c]
 			last := line.Place{Rank: math.Inf(-1)}
 			for s, f := range standings(l) {
-				require.Equal(t, [2]any{r.name, c}, [2]any{f.role.name, int(f.class)})
+				require.Equal(t, [2]any{r.name, c}, [2]any{f.role.name, int(f.refusalClass)})
 				if !f.account.moved && len(m.accounts.moved) == 0 {
 					require.Equal(t, f.Place, s.Place)
 					require.True(t, last.Before(&s.Place))
@@ -55,7 +55,7 @@ func (m *Master) waits(t require.TestingT) {
 	}
 	for _, f := range m.registry.order {
 		want := 0
-		if f.queued && !f.narrow {
+		if f.queued && !f.selective {
 			want = 1
 		}
 		require.Equal(t, want, stands[f], "%s in line", f.name)
@@ -63,10 +63,10 @@ func (m *Master) waits(t require.TestingT) {
 		count := 0
 		for _, n := range m.floor.nodes {
 			uses := f.sched != nil && !n.gone && f.suits(n) && resources.Fits(&f.reg.Minimum, &n.capacity)
-			if f.useless {
+			if f.noMachines {
 				require.False(t, uses, "%s is useless", f.name)
 			}
-			if !n.gone && f.sched != nil && !f.useless {
+			if !n.gone && f.sched != nil && !f.noMachines {
 				require.Equal(t, uses, f.uses.Has(locality.Node(n.number)), "%s uses %d", f.name, n.number)
 			}
 			times := 0
@@ -78,17 +78,17 @@ func (m *Master) waits(t require.TestingT) {
 			if uses {
 				count++
 			}
-			if f.narrow && uses {
+			if f.selective && uses {
 				require.Equal(t, 1, times, "%s waits at %d", f.name, n.number)
 			} else {
 				require.Zero(t, times, "%s waits at %d", f.name, n.number)
 			}
 		}
 		if f.sched != nil && f.fits != nil {
-			require.Equal(t, count <= max(few, len(m.floor.nodes)/fewOf), f.narrow, "%s can use %d of %d", f.name, count, len(m.floor.nodes))
+			require.Equal(t, count <= max(selectiveMachines, len(m.floor.nodes)/selectiveFraction), f.selective, "%s can use %d of %d", f.name, count, len(m.floor.nodes))
 		}
 		if f.fits == nil {
-			require.False(t, f.narrow)
+			require.False(t, f.selective)
 		}
 	}
 	require.Empty(t, stands)
@@ -101,7 +101,7 @@ func (m *Master) waits(t require.TestingT) {
 
 // Whichever machines come, go and change, frameworks wait where they can use the offered
 // room, and only there.
-func TestOrder_EverybodyWaitsWhereItCan(t *testing.T) {
+func TestOrder_EachFrameworkIsInOneLine(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	rapid.Check(t, func(rt *rapid.T) {
 		cell, err := omega.NewCell(omega.Config{})

@@ -61,7 +61,7 @@ func (w *twin) answer(now time.Time, f, o int, accepts bool, refuse offers.Span)
 // A framework that waits at the few machines that it can use is offered the same, in the
 // same turn, as if it stood in line with all others. It stands in line where it can use
 // so many more machines, with nothing to offer, that they are not few.
-func TestOrder_WhoCanUseFewMachinesHasItsTurn(t *testing.T) {
+func TestOrder_SelectiveFrameworksHaveTheirTurn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := offers.Config{}
 		if rapid.Bool().Draw(rt, "priority") {

@@ -12,7 +12,7 @@ import (
 )
 
 // Of each machine no more is kept for a gang than it needs there.
-func TestRequest_GathersNoMoreThanItNeeds(t *testing.T) {
+func TestRequest_ReservesNoMoreThanItNeeds(t *testing.T) {
 	m, run := busy(t, 2, 1)
 	g := register(t, m, offers.Registration{Name: "g", Minimum: resources.Vector{5}})
 	_, err := g.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}})
@@ -24,7 +24,7 @@ func TestRequest_GathersNoMoreThanItNeeds(t *testing.T) {
 }
 
 // Reserved room is for others when the gang is withdrawn.
-func TestRequest_LeavesWhatItHasGathered(t *testing.T) {
+func TestRequest_ReleasesItsReservation(t *testing.T) {
 	for name, end := range map[string]func(g *offers.Framework, id offers.RequestID) error{
 		"withdrawn":    func(g *offers.Framework, id offers.RequestID) error { return g.Withdraw(at(2), id) },
 		"given up":     func(*offers.Framework, offers.RequestID) error { return nil },
@@ -48,7 +48,7 @@ func TestRequest_LeavesWhatItHasGathered(t *testing.T) {
 }
 
 // Nothing is reserved for a framework that declines again and again.
-func TestRequest_NothingIsGatheredForWhoDeclines(t *testing.T) {
+func TestRequest_BackedOffFrameworkReservesNothing(t *testing.T) {
 	m, run := busy(t, 4, 1)
 	g := register(t, m, offers.Registration{Name: "g"})
 	for s := 1; s <= 2; s++ {
@@ -86,7 +86,7 @@ func TestRequest_WithinAGuaranteeGoesFirst(t *testing.T) {
 
 // Of declined room a framework that is overdue has a part, though frameworks with
 // requests hold less than it does.
-func TestRequest_WaitsForWhoIsOverdue(t *testing.T) {
+func TestRequest_WaitsForAnOverdueFramework(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Interval: offers.For(time.Nanosecond)})
 	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
@@ -132,7 +132,7 @@ func TestRequest_WaitsForWhoIsOverdue(t *testing.T) {
 }
 
 // A framework that wants leftovers comes after a request that is next.
-func TestRequest_GoesBeforeWhoIsFedLater(t *testing.T) {
+func TestRequest_GoesBeforeLaterLeftovers(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Outstanding: 0.5})
@@ -151,7 +151,7 @@ func TestRequest_GoesBeforeWhoIsFedLater(t *testing.T) {
 
 // Room that no framework wants any more is there at once for a gang that nothing was kept
 // for.
-func TestRequest_HasWhatNobodyWants(t *testing.T) {
+func TestRequest_TakesUnwantedRoom(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
 	g := register(t, m, offers.Registration{Name: "g"})
@@ -176,7 +176,7 @@ func TestRequest_HasWhatNobodyWants(t *testing.T) {
 
 // Where schedulers without a master have taken reserved room, the rest is free for any
 // framework. So is all of it when nothing is reserved any more.
-func TestStep_LetsGoOfWhatIsGathered(t *testing.T) {
+func TestStep_ReleasesReservations(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{4})
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)

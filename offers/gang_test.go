@@ -183,7 +183,7 @@ func TestRequest_NoStreamOfOffersStarvesAGang(t *testing.T) {
 
 // Two gangs that each need most of the cell do not keep room from each other: one at a
 // time reserves.
-func TestRequest_OneGangAtATimeGathers(t *testing.T) {
+func TestRequest_OneGangAtATimeReserves(t *testing.T) {
 	m, run := busy(t, 8, 3)
 	both := make([]*offers.Framework, 2)
 	for i := range both {
@@ -207,11 +207,11 @@ func TestRequest_OneGangAtATimeGathers(t *testing.T) {
 
 // A gang that can not come about, since a service never ends, keeps room from others for
 // no longer than an offer lasts. Then it keeps none until they have had it.
-func TestRequest_AGangKeepsRoomFromNobodyForLong(t *testing.T) {
+func TestRequest_AGangReservesForAShortTime(t *testing.T) {
 	for _, timeout := range []offers.Span{{}, offers.Never(), offers.For(10 * time.Second)} {
-		lull := 30
+		wait := 30
 		if timeout == offers.For(10*time.Second) {
-			lull = 10
+			wait = 10
 		}
 		cell, _ := newCell(t, 4, resources.Vector{4})
 		m := newMaster(t, cell, offers.Config{Timeout: timeout})
@@ -237,7 +237,7 @@ func TestRequest_AGangKeepsRoomFromNobodyForLong(t *testing.T) {
 		require.NoError(t, err)
 
 		waited, longest, got, kept := 0, 0, 0, 0
-		for s := 1; s <= 40*lull; s++ {
+		for s := 1; s <= 40*wait; s++ {
 			now := at(float64(s))
 			require.NoError(t, m.Step(now))
 			n := starts(now)
@@ -252,9 +252,9 @@ func TestRequest_AGangKeepsRoomFromNobodyForLong(t *testing.T) {
 			}
 			longest = max(longest, waited)
 		}
-		require.LessOrEqual(t, longest, lull+3, "it waits until nothing has been added for so long")
-		require.Greater(t, longest, lull/2, "the gang has its turn, too")
-		require.GreaterOrEqual(t, got, 7*kept/(lull+3), "then others have theirs")
-		require.Empty(t, read(t, g, at(float64(40*lull))).Answers)
+		require.LessOrEqual(t, longest, wait+3, "it waits until nothing has been added for so long")
+		require.Greater(t, longest, wait/2, "the gang has its turn, too")
+		require.GreaterOrEqual(t, got, 7*kept/(wait+3), "then others have theirs")
+		require.Empty(t, read(t, g, at(float64(40*wait))).Answers)
 	}
 }

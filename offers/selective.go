@@ -7,45 +7,45 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Limits of a narrow framework: it can use no more than few machines, or one in fewOf. It
-// waits at these machines, in lists that take no more memory than its mask, and is not
-// asked for others. Any other framework that is passed over is asked by a bit.
+// A selective framework can use no more than selectiveMachines machines, or one in
+// selectiveFraction. It waits at these machines, in lists that take no more memory than
+// its mask, and is not asked for others. Other frameworks stand in line.
 const (
-	few   = 4
-	fewOf = 64
+	selectiveMachines = 4
+	selectiveFraction = 64
 )
 
 // index notes which machines could be offered to f if they were empty, and whether
 // these are few or none. Cost: O(machines/64) for one that has filters, and where
-// it is narrow O(its machines) if that has changed.
+// it is selective O(its machines) if that has changed.
 func (fl *floor) index(f *member) {
 	if f.fits == nil {
-		f.useless = false
+		f.noMachines = false
 		return
 	}
 	count := 0
 	for w := range f.fits {
 		count += bits.OnesCount64(f.usesNow(w))
 	}
-	narrow := count <= max(few, len(fl.nodes)/fewOf)
+	selective := count <= max(selectiveMachines, len(fl.nodes)/selectiveFraction)
 	for len(f.uses) < len(f.fits) {
 		f.uses = append(f.uses, 0)
 	}
 	for w := range f.fits {
 		is := f.usesNow(w)
 		var from, to uint64
-		if f.narrow {
+		if f.selective {
 			from = f.uses[w]
 		}
-		if narrow {
+		if selective {
 			to = is
 		}
 		fl.relist(f, w, from, to)
 		f.uses[w] = is
 	}
-	f.useless = count == 0
-	if narrow != f.narrow {
-		f.regroup(f.class, narrow)
+	f.noMachines = count == 0
+	if selective != f.selective {
+		f.setClass(f.refusalClass, selective)
 	}
 }
 
@@ -66,12 +66,12 @@ func (fl *floor) relist(f *member, w int, from, to uint64) {
 
 // forgetUses has f, which does not stand in line, wait nowhere.
 func (fl *floor) forgetUses(f *member) {
-	if f.narrow {
+	if f.selective {
 		for w, word := range f.uses {
 			fl.relist(f, w, word, 0)
 		}
 	}
-	f.uses, f.narrow = nil, false
+	f.uses, f.selective = nil, false
 }
 
 // usesNow returns word w of the machines that f can use now.
@@ -85,7 +85,7 @@ func (f *member) usesNow(w int) uint64 {
 	return 0
 }
 
-// waiting returns the narrow frameworks that can use a machine.
+// waiting returns the selective frameworks that can use a machine.
 func (n *node) waiting() []*member {
 	if n.own == nil {
 		return nil
@@ -93,7 +93,7 @@ func (n *node) waiting() []*member {
 	return *n.own
 }
 
-// firstOwn returns the first, by ahead, of the narrow frameworks that may be offered room
+// firstOwn returns the first, by ahead, of the selective frameworks that may be offered room
 // on their machine, except one.
 func (n *node) firstOwn(room *resources.Vector, but *member, ahead func(f, g *member) bool) (first *member) {
 	for _, f := range n.waiting() {
