@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -14,29 +15,10 @@ import (
 
 // drain applies the operations of a stalled journal one by one. After each, all calls go on for
 // as long as they can.
-func (j *stalling) drain() {
-	for synctest.Wait(); j.one(); {
+func drain(j *journals.Stalling) {
+	for synctest.Wait(); j.One(); {
 		synctest.Wait()
 	}
-}
-
-// length returns how many operations wait.
-func (j *stalling) length() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.queue)
-}
-
-// one applies the first operation of a stalled journal, if there is one.
-func (j *stalling) one() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.queue) == 0 {
-		return false
-	}
-	j.queue[0].Apply()
-	j.queue = j.queue[1:]
-	return true
 }
 
 // vanish has all frameworks of a master be taken for gone in the Step of the time returned, which
@@ -71,7 +53,7 @@ func works(t *testing.T, m *offers.Master, f *offers.Framework, now float64) {
 func TestFramework_ComesBackWhileOthersLeave(t *testing.T) {
 	for back := range 3 {
 		synctest.Test(t, func(t *testing.T) {
-			var j *stalling
+			var j *journals.Stalling
 			var all []*offers.Framework
 			m, now := vanish(t, offers.Config{}, func(cfg offers.Config) *offers.Master {
 				var cell *omega.Cell
@@ -83,7 +65,7 @@ func TestFramework_ComesBackWhileOthersLeave(t *testing.T) {
 				}
 				return m
 			})
-			j.stall(true)
+			j.Stall(true)
 			stepped, came := make(chan error, 1), make(chan error, 1)
 			go func() { stepped <- m.Step(at(now)) }()
 			synctest.Wait()
@@ -92,8 +74,8 @@ func TestFramework_ComesBackWhileOthersLeave(t *testing.T) {
 				_, err := all[back].News(at(now))
 				came <- err
 			}()
-			j.drain()
-			j.stall(false)
+			drain(j)
+			j.Stall(false)
 			require.NoError(t, <-stepped)
 			require.NoError(t, <-came)
 			works(t, m, all[back], now+1)
@@ -115,7 +97,7 @@ func TestRegister_WhileTheOldHandleCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var j *stalling
+				var j *journals.Stalling
 				var cell *omega.Cell
 				var old *offers.Framework
 				m, now := vanish(t, offers.Config{}, func(cfg offers.Config) *offers.Master {
@@ -127,7 +109,7 @@ func TestRegister_WhileTheOldHandleCalls(t *testing.T) {
 				require.NoError(t, m.Step(at(now)))
 				require.NoError(t, m.Step(at(now+1)))
 				account := accountOf(cell, "b")
-				j.stall(true)
+				j.Stall(true)
 				var f *offers.Framework
 				var registered, called error
 				calls := []func(){
@@ -143,8 +125,8 @@ func TestRegister_WhileTheOldHandleCalls(t *testing.T) {
 					go call()
 					synctest.Wait()
 				}
-				j.drain()
-				j.stall(false)
+				drain(j)
+				j.Stall(false)
 				if registered == nil {
 					_, called = old.News(at(now + 3))
 					require.ErrorIs(t, called, offers.ErrFenced)
@@ -174,7 +156,7 @@ func TestRegister_WhileItsTasksAreReleased(t *testing.T) {
 			m, err := offers.New(cell, offers.Config{}, at(1))
 			require.NoError(t, err)
 			require.NoError(t, m.Step(at(2)))
-			j.stall(true)
+			j.Stall(true)
 			registered, stepped := make(chan error, 1), make(chan error, 1)
 			go func() {
 				_, err := m.Register(at(3), offers.Registration{Name: "f", Account: account, Epoch: 3})
@@ -183,8 +165,8 @@ func TestRegister_WhileItsTasksAreReleased(t *testing.T) {
 			synctest.Wait()
 			go func() { stepped <- m.Step(at(2).Add(offers.DefaultRecovery)) }()
 			synctest.Wait()
-			require.Equal(t, 1, j.length(), "schedulers that are made of one framework")
-			j.stall(false)
+			require.Equal(t, 1, j.Len(), "schedulers that are made of one framework")
+			j.Stall(false)
 			require.NoError(t, <-stepped)
 			err = <-registered
 			require.NoError(t, m.Step(at(2).Add(2*offers.DefaultRecovery)))
@@ -213,7 +195,7 @@ func TestRegister_WhileTheCellShrinks(t *testing.T) {
 		require.NoError(t, old.Suppress(at(0)))
 		require.NoError(t, old.Decline(at(0), offers.Span{}, ids(open)...))
 		require.NoError(t, m.Step(at(0)))
-		j.stall(true)
+		j.Stall(true)
 		removed := make(chan error, 1)
 		go func() {
 			_, err := cell.Remove(open[1].Machine)
@@ -228,13 +210,13 @@ func TestRegister_WhileTheCellShrinks(t *testing.T) {
 			registered <- err
 		}()
 		synctest.Wait()
-		require.True(t, j.one())
+		require.True(t, j.One())
 		require.NoError(t, <-removed)
 		stepped := make(chan error, 1)
 		go func() { stepped <- m.Step(at(1)) }()
 		synctest.Wait()
-		j.drain()
-		j.stall(false)
+		drain(j)
+		j.Stall(false)
 		require.NoError(t, <-stepped)
 		if err := <-registered; err != nil {
 			f = old
@@ -254,7 +236,7 @@ func TestRegister_WhileTheFrameworkIsEvicted(t *testing.T) {
 		require.NoError(t, m.Step(at(0)))
 		_, err := f.Accept(at(0), launch(read(t, f, at(0)).Offers[0].ID, 5))
 		require.NoError(t, err)
-		j.stall(true)
+		j.Stall(true)
 		registered, stepped := make(chan error, 1), make(chan error, 1)
 		go func() {
 			_, err := m.Register(at(1), offers.Registration{Name: "f", Account: account, Epoch: 3})
@@ -263,8 +245,8 @@ func TestRegister_WhileTheFrameworkIsEvicted(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, m.Evict(at(1), "f"))
 		go func() { stepped <- m.Step(at(1)) }()
-		j.drain()
-		j.stall(false)
+		drain(j)
+		j.Stall(false)
 		require.NoError(t, <-stepped)
 		require.ErrorIs(t, <-registered, offers.ErrName)
 		require.NoError(t, m.Step(at(2)))
@@ -289,7 +271,7 @@ func TestNext_RoomOnTheWay(t *testing.T) {
 		require.NoError(t, m.Step(at(0)))
 		open := read(t, a, at(0)).Offers
 		require.Len(t, open, 1)
-		j.stall(true)
+		j.Stall(true)
 		require.NoError(t, a.Decline(at(1), offers.For(time.Hour), open[0].ID))
 		for _, now := range []time.Time{at(1), at(2), at(3)} {
 			require.NoError(t, m.Step(now))
@@ -297,7 +279,7 @@ func TestNext_RoomOnTheWay(t *testing.T) {
 			require.True(t, due)
 			require.Equal(t, now.Add(offers.DefaultInterval), next)
 		}
-		j.stall(false)
+		j.Stall(false)
 		next, due := m.Next()
 		require.True(t, due)
 		require.NoError(t, m.Step(next))

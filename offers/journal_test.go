@@ -2,55 +2,20 @@ package offers_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// stalling is a journal that applies operations at once, or none while it is stalled.
-type stalling struct {
-	mu      sync.Mutex // guards what follows; held while operations are applied
-	stalled bool
-	queue   []*omega.Operation
-}
-
-func (j *stalling) Append(op *omega.Operation) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.queue = append(j.queue, op)
-	j.flush()
-}
-
-func (j *stalling) stall(on bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stalled = on
-	j.flush()
-}
-
-func (j *stalling) flush() {
-	for !j.stalled && len(j.queue) > 0 {
-		j.queue[0].Apply()
-		j.queue = j.queue[1:]
-	}
-}
-
-// fail fails the first operation of a stalled journal.
-func (j *stalling) fail(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.queue[0].Fail(err)
-	j.queue = j.queue[1:]
-}
-
-func newStalling(t *testing.T, machines int) (*omega.Cell, *stalling) {
+// newStalling returns a cell with a journal that stalls when it is told to.
+func newStalling(t *testing.T, machines int) (*omega.Cell, *journals.Stalling) {
 	t.Helper()
 	cell, _ := newCell(t, machines, resources.Vector{10})
 	var names []omega.Machine
@@ -59,7 +24,7 @@ func newStalling(t *testing.T, machines int) (*omega.Cell, *stalling) {
 	}
 	cell, err := omega.NewCell(omega.Config{Machines: names})
 	require.NoError(t, err)
-	j := new(stalling)
+	j := new(journals.Stalling)
 	require.NoError(t, cell.SetJournal(j))
 	return cell, j
 }
@@ -123,7 +88,7 @@ func TestMaster_AnswersWhileTheJournalIsStalled(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, tasks, 1)
 				require.NoError(t, a.Decline(at(1), offers.Span{}, open[4].ID)) // for a Step to offer
-				j.stall(true)
+				j.Stall(true)
 				waited := make(chan error, 1)
 				go func() { waited <- waits(t, m, a, open, tasks[0]) }()
 				synctest.Wait()
@@ -140,7 +105,7 @@ func TestMaster_AnswersWhileTheJournalIsStalled(t *testing.T) {
 				})
 				responds(t, "SetRoleWeight", func() { _ = m.SetRoleWeight("", 2) })
 				require.Empty(t, waited)
-				j.stall(false)
+				j.Stall(false)
 				synctest.Wait()
 				for i := range 10 {
 					require.NoError(t, m.Step(at(4+float64(i))))
@@ -176,7 +141,7 @@ func TestTimeBox_AnswersWhileTheJournalIsStalled(t *testing.T) {
 		}
 		box, err := offers.NewTimeBox(start, time.Second, nil, schedulers...)
 		require.NoError(t, err)
-		j.stall(true)
+		j.Stall(true)
 		passed := make(chan *omega.Scheduler, 1)
 		go func() {
 			holder, _ := box.Step(at(2))
@@ -189,7 +154,7 @@ func TestTimeBox_AnswersWhileTheJournalIsStalled(t *testing.T) {
 			require.Equal(t, at(1), until)
 		})
 		responds(t, "Yield", func() { require.False(t, box.Yield(at(2), schedulers[0])) })
-		j.stall(false)
+		j.Stall(false)
 		require.Equal(t, schedulers[1], <-passed)
 		holder, until := box.Step(at(2))
 		require.Equal(t, schedulers[1], holder)
@@ -211,18 +176,18 @@ func TestTimeBox_OpenFailsHalfway(t *testing.T) {
 		}
 		box, err := offers.NewTimeBox(start, time.Second, nil, schedulers...)
 		require.NoError(t, err)
-		j.stall(true)
+		j.Stall(true)
 		opened := make(chan error, 1)
 		go func() { opened <- box.Open() }()
 		for range 3 {
 			synctest.Wait()
-			require.True(t, j.one())
+			require.True(t, j.One())
 		}
 		synctest.Wait()
 		failed := errors.New("journal is full")
-		j.fail(failed)
+		require.True(t, j.Fail(failed))
 		require.ErrorIs(t, <-opened, failed)
-		j.stall(false)
+		j.Stall(false)
 		holder, _ := box.Step(at(2))
 		require.Equal(t, schedulers[1], holder)
 		machine, _ := cell.Machine("node-0")

@@ -8,9 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
 
-	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/journal"
 	"github.com/cellsched/cellsched/omega/journal/file"
 	"github.com/cellsched/cellsched/omega/journal/journaltest"
-	"github.com/cellsched/cellsched/resources"
 )
 
 // boltStore is a journal in a bbolt file: the position is the key of an entry. It has the
@@ -160,10 +157,7 @@ func BenchmarkDurable(b *testing.B) {
 	for _, shape := range []struct{ schedulers, claims int }{{1, 1}, {8, 1}, {64, 1}, {8, 16}} {
 		for _, impl := range []string{"file", "bbolt", "rows"} {
 			b.Run(fmt.Sprintf("schedulers=%d/claims=%d/impl=%s", shape.schedulers, shape.claims, impl), func(b *testing.B) {
-				cfg := journal.Config{}
-				for i := range 5000 {
-					cfg.First.Machines = append(cfg.First.Machines, omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{16000, 64 << 30}})
-				}
+				first := omega.Config{Machines: journals.Machines()}
 				var store journal.Store
 				if impl == "file" {
 					s, err := file.Open(b.TempDir())
@@ -174,17 +168,17 @@ func BenchmarkDurable(b *testing.B) {
 					s := openBolt(b, filepath.Join(b.TempDir(), "bolt"))
 					defer s.db.Close()
 					if impl == "rows" {
-						cell, err := omega.NewCell(cfg.First)
+						cell, err := omega.NewCell(first)
 						require.NoError(b, err)
 						s.db.MaxBatchSize, s.db.MaxBatchDelay = shape.schedulers, 200*time.Microsecond
-						durableCommits(b, cell, shape.schedulers, shape.claims, s.keep)
+						journals.Turnover(b, cell, shape.schedulers, shape.claims, s.keep)
 						return
 					}
 					store = s
 				}
-				cell, err := journal.Open(b.Context(), store, cfg)
+				cell, err := journal.Open(b.Context(), store, journal.Config{First: first})
 				require.NoError(b, err)
-				durableCommits(b, cell.Cell, shape.schedulers, shape.claims, func([]omega.AllocationID, *omega.Txn) error { return nil })
+				journals.Turnover(b, cell.Cell, shape.schedulers, shape.claims, nil)
 				require.NoError(b, cell.Close(context.Background()))
 			})
 		}
@@ -216,71 +210,4 @@ func (s *boltStore) keep(released []omega.AllocationID, tx *omega.Txn) error {
 
 func boltRow(a omega.AllocationID) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(a.Node())), a.Seq())
-}
-
-func durableCommits(b *testing.B, cell *omega.Cell, schedulers, claims int, keep func(released []omega.AllocationID, tx *omega.Txn) error) {
-	b.Helper()
-	took := make([][]time.Duration, schedulers)
-	each := make(chan struct{}, 1024)
-	var running sync.WaitGroup
-	for i := range schedulers {
-		s, err := cell.Take(b.Context(), fmt.Sprint("s", i), omega.Limits{})
-		require.NoError(b, err)
-		s.Snapshot().Refresh(time.Now())
-		running.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(i)))
-			var held []omega.AllocationID
-			var tx omega.Txn
-			for range each {
-				tx.Reset()
-				began := time.Now()
-				snap := s.Snapshot()
-				snap.Refresh(began)
-				for range claims {
-					need := resources.Vector{500 * (1 + rng.Int64N(4)), (1 + rng.Int64N(4)) << 30}
-					if m, ok := snap.Find(omega.Query{Need: need}, omega.NextFit()); ok {
-						tx.Claim(omega.Claim{Machine: m, Need: need})
-					}
-				}
-				var released []omega.AllocationID
-				for range claims {
-					if len(held) > 64*claims {
-						tx.Release(held[0])
-						released, held = append(released, held[0]), held[1:]
-					}
-				}
-				_, err := s.CommitContext(context.Background(), &tx)
-				if err == nil {
-					err = keep(released, &tx)
-				}
-				if err != nil {
-					b.Error(err)
-					continue
-				}
-				took[i] = append(took[i], time.Since(began))
-				for n := range tx.Len() {
-					if a, ok := tx.Allocation(n); ok {
-						held = append(held, a)
-					}
-				}
-			}
-		})
-	}
-	cpu := cputime.Used()
-	for b.Loop() {
-		each <- struct{}{}
-	}
-	close(each)
-	running.Wait()
-	b.ReportMetric(float64(cputime.Used()-cpu)/float64(b.N*claims), "cpu-ns/claim")
-	all := slices.Sorted(func(yield func(time.Duration) bool) {
-		for _, list := range took {
-			for _, d := range list {
-				if !yield(d) {
-					return
-				}
-			}
-		}
-	})
-	b.ReportMetric(float64(all[len(all)/2].Nanoseconds()), "p50-ns")
 }

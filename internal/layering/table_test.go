@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"internal/composition": {},
 	"internal/cputime":     {},
 	"internal/fault":       {},
+	"internal/journals":    {"omega", "resources"},
 	"internal/keys":        {},
 	"internal/layering":    {},
 	"internal/mcf":         {},

@@ -2,54 +2,25 @@ package live_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/offers/live"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// stalling is a journal that applies operations at once until it stalls.
-type stalling struct {
-	mu      sync.Mutex // guards what follows
-	stalled bool
-	queue   []*omega.Operation
-}
-
-func (j *stalling) Append(op *omega.Operation) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.queue = append(j.queue, op); !j.stalled {
-		j.flush()
-	}
-}
-
-func (j *stalling) flush() {
-	for _, op := range j.queue {
-		op.Apply()
-	}
-	j.queue = nil
-}
-
-// stall has the journal apply nothing from now on.
-func (j *stalling) stall() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stalled = true
-}
-
 // Run ends with its context while a Step waits for the journal of the cell.
 func TestRun_EndsWhileTheJournalIsStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{1}}}})
 		require.NoError(t, err)
-		j := new(stalling)
+		j := new(journals.Stalling)
 		require.NoError(t, cell.SetJournal(j))
 		m, err := offers.New(cell, offers.Config{}, time.Now())
 		require.NoError(t, err)
@@ -64,7 +35,7 @@ func TestRun_EndsWhileTheJournalIsStalled(t *testing.T) {
 						if err := f.Decline(time.Now(), offers.For(0), o.ID); err != nil {
 							return err
 						}
-						j.stall()
+						j.Stall(true)
 					}
 					return nil
 				},
@@ -78,8 +49,6 @@ func TestRun_EndsWhileTheJournalIsStalled(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, ended, 1)
 		require.ErrorIs(t, <-ended, context.Canceled)
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.flush()
+		j.Stall(false)
 	})
 }

@@ -4,57 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/federation"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// stalling is a journal that applies operations at once, or none while it is stalled.
-type stalling struct {
-	mu      sync.Mutex // guards what follows
-	stalled bool
-	passes  int // operations that are not refused yet, where refuses is set
-	refuses error
-	queue   []*omega.Operation
-}
-
-func (j *stalling) Append(op *omega.Operation) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.passes--; j.refuses != nil && j.passes < 0 {
-		op.Fail(j.refuses)
-		return
-	}
-	j.queue = append(j.queue, op)
-	j.flush()
-}
-
-func (j *stalling) stall(on bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stalled = on
-	j.flush()
-}
-
-func (j *stalling) flush() {
-	for !j.stalled && len(j.queue) > 0 {
-		j.queue[0].Apply()
-		j.queue = j.queue[1:]
-	}
-}
-
 // east is the verifier of a cell with a journal and one machine of 2 units, and its global.
 type east struct {
 	t       *testing.T
 	cell    *omega.Cell
-	journal *stalling
+	journal *journals.Stalling
 	global  *federation.Global
 	local   *federation.Verifier
 	started int
@@ -62,7 +28,7 @@ type east struct {
 
 func newEast(t *testing.T) *east {
 	t.Helper()
-	e := &east{t: t, journal: new(stalling)}
+	e := &east{t: t, journal: new(journals.Stalling)}
 	var err error
 	e.cell, err = omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{2}}}})
 	require.NoError(t, err)
@@ -116,7 +82,7 @@ func TestVerifier_KeepsLaunchesThatTheJournalRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEast(t)
 			e.submit()
-			e.journal.passes, e.journal.refuses = test.passes, test.refuses
+			e.journal.Refuse(test.refuses, test.passes)
 			for range 3 {
 				require.ErrorIs(t, e.hand(t.Context()), full)
 			}
@@ -124,7 +90,7 @@ func TestVerifier_KeepsLaunchesThatTheJournalRefuses(t *testing.T) {
 			if test.passes > 0 && errors.Is(test.refuses, omega.ErrOutcome) {
 				return // that commit stays in doubt
 			}
-			e.journal.refuses = nil
+			e.journal.Refuse(nil, 0)
 			require.NoError(t, e.hand(t.Context()))
 			require.Equal(t, 2, e.started)
 			require.NoError(t, e.cell.Check())
@@ -138,7 +104,7 @@ func TestVerifier_KeepsLaunchesWhileTheJournalIsStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEast(t)
 		e.submit()
-		e.journal.stall(true)
+		e.journal.Stall(true)
 		waits := 0
 		for range 4 {
 			ctx, end := context.WithTimeout(t.Context(), time.Second)
@@ -150,10 +116,10 @@ func TestVerifier_KeepsLaunchesWhileTheJournalIsStalled(t *testing.T) {
 			end()
 		}
 		require.Greater(t, waits, 1)
-		require.Len(t, e.journal.queue, 1, "one account")
+		require.Equal(t, 1, e.journal.Len(), "one account")
 		require.Zero(t, e.started)
 		require.Zero(t, e.global.Stats().Running)
-		e.journal.stall(false)
+		e.journal.Stall(false)
 		for range 3 {
 			require.NoError(t, e.hand(t.Context()))
 		}

@@ -4,68 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 )
 
-// stalling is a journal that applies operations at once, and keeps up to 100 of them while it
-// is stalled.
-type stalling struct {
-	mu      sync.Mutex // guards what follows
-	stalled bool
-	failed  error // of all later operations
-	queue   []*omega.Operation
-	most    int // operations that were kept at once
-}
-
-func (j *stalling) Append(op *omega.Operation) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.failed != nil {
-		op.Fail(j.failed)
-		return
-	}
-	j.queue = append(j.queue, op)
-	j.flush()
-}
-
-func (j *stalling) stall(on bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stalled = on
-	j.flush()
-}
-
-// fail refuses the operations that are kept, and all later ones.
-func (j *stalling) fail(err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, op := range j.queue {
-		op.Fail(err)
-	}
-	j.queue, j.failed = nil, err
-}
-
-func (j *stalling) flush() {
-	if j.stalled && len(j.queue) <= 100 {
-		j.most = max(j.most, len(j.queue))
-		return
-	}
-	for ; len(j.queue) > 0; j.queue = j.queue[1:] {
-		j.queue[0].Apply()
+// fail has a journal refuse the operations that it keeps, and all later ones.
+func fail(j *journals.Stalling, err error) {
+	for j.Refuse(err, 0); j.Fail(err); {
+		continue
 	}
 }
 
 // journaled is a cell with a journal, and a pool that has a block on its machine.
-func journaled(t *testing.T) (*stalling, *shared) {
+func journaled(t *testing.T) (*journals.Stalling, *shared) {
 	t.Helper()
-	j := new(stalling)
+	j := new(journals.Stalling)
 	cell, err := omega.NewCell(omega.Config{Machines: machines(4)})
 	require.NoError(t, err)
 	require.NoError(t, cell.SetJournal(j))
@@ -92,11 +51,11 @@ func TestCell_ReleasesAPreemptedBlockOnceWhileTheJournalIsSlow(t *testing.T) {
 		_, err := s.claim(0, 9, 4)
 		require.NoError(t, err)
 		synctest.Wait()
-		j.stall(true)
+		j.Stall(true)
 		release(t, l)
 		synctest.Wait()
-		j.stall(false)
-		require.Equal(t, 1, j.most)
+		j.Stall(false)
+		require.Equal(t, 1, j.Most())
 		synctest.Wait()
 		for m := range s.own.Marked() {
 			require.Fail(t, "not acknowledged", m)
@@ -116,7 +75,7 @@ func TestCell_EndsThePoolOnceTheJournalHasFailed(t *testing.T) {
 					j, s := journaled(t)
 					held := acquire(t, s.pool, "a", 2)
 					synctest.Wait()
-					j.fail(err)
+					fail(j, err)
 					if needs == 0 {
 						release(t, held)
 						synctest.Wait()
@@ -139,14 +98,14 @@ func TestCell_EndsThePoolOnceTheJournalHasFailed(t *testing.T) {
 func TestCell_EndsThePoolWithTheCommitThatIsInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, s := journaled(t)
-		j.stall(true)
+		j.Stall(true)
 		got := make(chan error, 1)
 		go func() {
 			_, err := s.pool.Acquire(context.Background(), "a", v(2))
 			got <- err
 		}()
 		synctest.Wait()
-		j.fail(errors.Join(omega.ErrOutcome, omega.ErrJournal))
+		fail(j, errors.Join(omega.ErrOutcome, omega.ErrJournal))
 		require.ErrorIs(t, <-got, pool.ErrClosed)
 		require.NoError(t, s.pool.Close(context.Background()))
 	})

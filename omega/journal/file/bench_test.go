@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/journal"
 	"github.com/cellsched/cellsched/omega/journal/file"
@@ -190,75 +190,10 @@ func BenchmarkCommit(b *testing.B) {
 			store, err := file.Open(b.TempDir())
 			require.NoError(b, err)
 			defer store.Close()
-			cfg := journal.Config{}
-			for i := range 5000 {
-				cfg.First.Machines = append(cfg.First.Machines, omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{16000, 64 << 30}})
-			}
-			cell, err := journal.Open(b.Context(), store, cfg)
+			cell, err := journal.Open(b.Context(), store, journal.Config{First: omega.Config{Machines: journals.Machines()}})
 			require.NoError(b, err)
-			commits(b, cell, shape.schedulers, shape.claims)
+			journals.Turnover(b, cell.Cell, shape.schedulers, shape.claims, nil)
 			require.NoError(b, cell.Close(context.Background()))
 		})
 	}
-}
-
-func commits(b *testing.B, cell *journal.Cell, schedulers, claims int) {
-	b.Helper()
-	all := make([]*omega.Scheduler, schedulers)
-	for i := range all {
-		s, err := cell.Take(b.Context(), fmt.Sprint("s", i), omega.Limits{})
-		require.NoError(b, err)
-		s.Snapshot().Refresh(time.Now())
-		all[i] = s
-	}
-	var mu sync.Mutex
-	var took []time.Duration
-	each := make(chan struct{}, 1024)
-	var running sync.WaitGroup
-	for i, s := range all {
-		running.Go(func() {
-			rng, mine := rand.New(rand.NewPCG(1, uint64(i))), []time.Duration{}
-			var held []omega.AllocationID
-			var tx omega.Txn
-			for range each {
-				tx.Reset()
-				began := time.Now()
-				snap := s.Snapshot()
-				snap.Refresh(began)
-				for range claims {
-					need := resources.Vector{500 * (1 + rng.Int64N(4)), (1 + rng.Int64N(4)) << 30}
-					if m, ok := snap.Find(omega.Query{Need: need}, omega.NextFit()); ok {
-						tx.Claim(omega.Claim{Machine: m, Need: need})
-					}
-				}
-				for range claims {
-					if len(held) > 64*claims {
-						tx.Release(held[0])
-						held = held[1:]
-					}
-				}
-				if _, err := s.CommitContext(context.Background(), &tx); err != nil {
-					b.Error(err)
-					continue
-				}
-				mine = append(mine, time.Since(began))
-				for n := range tx.Len() {
-					if a, ok := tx.Allocation(n); ok {
-						held = append(held, a)
-					}
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			took = append(took, mine...)
-		})
-	}
-	cpu := cputime.Used()
-	for b.Loop() {
-		each <- struct{}{}
-	}
-	close(each)
-	running.Wait()
-	b.ReportMetric(float64(cputime.Used()-cpu)/float64(b.N*claims), "cpu-ns/claim")
-	median(b, took)
 }

@@ -6,33 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/journals"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// slow is a journal that applies operations at once, keeps them while it is stalled, and
-// refuses them while it has an error.
-type slow struct {
-	stalled bool
-	refuses error
-	queue   []*omega.Operation
-}
-
-func (j *slow) Append(op *omega.Operation) {
-	if j.refuses != nil {
-		op.Fail(j.refuses)
-		return
-	}
-	j.queue = append(j.queue, op)
-	j.flush()
-}
-
-func (j *slow) flush() {
-	for !j.stalled && len(j.queue) > 0 {
-		j.queue[0].Apply()
-		j.queue = j.queue[1:]
-	}
-}
 
 func (l *lender) marks() (n int) {
 	for range l.own.Marked() {
@@ -58,21 +35,20 @@ func TestBlocks_SendTheReleaseOfAMarkOnceWhileTheJournalIsSlow(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := new(slow)
+			j := new(journals.Stalling)
 			l := journaledLender(t, j)
 			l.order(block(0, 2), block(1, 3))
 			take(l)
 			require.Equal(t, 2, l.marks())
-			j.stalled = true
+			j.Stall(true)
 			l.sync()
 			for range 3 {
 				require.NoError(t, l.blocks.Acknowledge(0))
 				require.Empty(t, l.sync())
 				require.False(t, l.blocks.At(0).Marked())
-				require.Len(t, j.queue, 2)
+				require.Equal(t, 2, j.Len())
 			}
-			j.stalled = false
-			j.flush()
+			j.Stall(false)
 			require.Zero(t, l.marks())
 			require.Empty(t, l.sync())
 		})
@@ -81,16 +57,16 @@ func TestBlocks_SendTheReleaseOfAMarkOnceWhileTheJournalIsSlow(t *testing.T) {
 
 // A release that the journal refuses is sent again, after Sync has told of its mark again.
 func TestBlocks_SendARefusedReleaseOfAMarkAgain(t *testing.T) {
-	j := new(slow)
+	j, full := new(journals.Stalling), errors.New("disk is full")
 	l := journaledLender(t, j)
 	l.order(block(0, 4))
 	l.claim(8, 9)
 	l.sync()
-	j.refuses = errors.New("disk is full")
-	require.ErrorIs(t, l.blocks.Acknowledge(0), j.refuses)
+	j.Refuse(full, 0)
+	require.ErrorIs(t, l.blocks.Acknowledge(0), full)
 	require.NotEmpty(t, l.sync())
 	require.True(t, l.blocks.At(0).Marked())
-	j.refuses = nil
+	j.Refuse(nil, 0)
 	require.NoError(t, l.blocks.Acknowledge(0))
 	require.Zero(t, l.marks())
 
@@ -98,10 +74,10 @@ func TestBlocks_SendARefusedReleaseOfAMarkAgain(t *testing.T) {
 	l.order(block(0, 4))
 	_, err := l.cell.Remove(l.m)
 	require.NoError(t, err)
-	j.refuses = errors.New("disk is full")
+	j.Refuse(full, 0)
 	l.sync()
 	require.Equal(t, 1, l.marks())
-	j.refuses = nil
+	j.Refuse(nil, 0)
 	l.sync()
 	require.Zero(t, l.marks())
 }
