@@ -10,7 +10,7 @@ import (
 )
 
 // admission decides which tasks may go to machines, where the limits of the cell's
-// scheduler are short.
+// scheduler bind.
 type admission[J, T comparable] struct {
 	cfg      *Config[T]
 	book     *book[J, T]
@@ -18,9 +18,9 @@ type admission[J, T comparable] struct {
 	promises *promises[J, T]
 	round    *outcome[T]
 
-	short   bool             // limits have left some waiting in the last round
+	limited bool             // limits have left some waiting in the last round
 	left    resources.Vector // what limits left when the round began
-	waiting []*task[J, T]    // by rank, where limits are short of them
+	waiting []*task[J, T]    // by rank, where limits bind
 	trades  []trade[J, T]
 }
 
@@ -37,11 +37,11 @@ func (ad *admission[J, T]) gains(tk *task[J, T]) int64 {
 	return tk.gain.cost + tk.gain.rate*(ad.book.now-tk.gain.at)
 }
 
-// ahead compares two waiting tasks for admission under the scheduler's limits: tasks due
-// to their job first, then the larger gain, then the longer wait.
+// ahead compares two waiting tasks for admission under the scheduler's limits: tasks of jobs
+// below their minimum first, then the larger gain, then the longer wait.
 func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
-	if a.due != b.due {
-		if a.due {
+	if a.belowMin != b.belowMin {
+		if a.belowMin {
 			return -1
 		}
 		return 1
@@ -49,42 +49,42 @@ func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
 	return cmp.Or(cmp.Compare(ad.gains(b), ad.gains(a)), cmp.Compare(a.since, b.since), cmp.Compare(a.pos, b.pos))
 }
 
-// rank sorts waiting tasks for admission. A task that needs more than limits could ever
-// leave is not due to its job.
+// rank sorts waiting tasks for admission, those of jobs below their minimum first. A task
+// that needs more than limits could ever leave does not count for its job.
 func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	for _, tk := range waiting {
-		tk.due = false
+		tk.belowMin = false
 	}
 	slices.SortFunc(waiting, ad.ahead)
 	for _, j := range ad.book.jobList {
-		j.due = min(j.low, j.tasks) - j.planned
+		j.deficit = min(j.minShare, j.tasks) - j.planned
 	}
-	due := false
+	any := false
 	for _, tk := range waiting {
-		if tk.job.due > 0 && !tk.tried && tk.want.Need.Fits(most) {
-			tk.due, due = true, true
-			tk.job.due--
+		if tk.job.deficit > 0 && !tk.tried && tk.want.Need.Fits(most) {
+			tk.belowMin, any = true, true
+			tk.job.deficit--
 		}
 	}
-	if due {
+	if any {
 		slices.SortFunc(waiting, ad.ahead)
 	}
 }
 
 // allowed returns the room that limits leave now, but no more than when the round began.
-// Room released since counts as leaving until its end is told, and would count twice.
+// Room released since counts as ending until its end is told, and would count twice.
 func (ad *admission[J, T]) allowed() (left resources.Vector, ok bool) {
 	left, ok = ad.cfg.Scheduler.Left()
 	return left.Min(ad.left), ok
 }
 
-// room returns what limits leave once all that leaves has gone, and how much
-// of that is promised. It is false if they leave nothing at all now.
+// room returns the room that limits leave once all ending allocations are gone, and how
+// much of that is promised. It is false if limits leave nothing at all now.
 func (ad *admission[J, T]) room() (left, promised resources.Vector, ok bool) {
 	left, ok = ad.allowed()
 	for _, m := range ad.fleet.machines {
 		if m != nil {
-			left = left.Add(m.leaving)
+			left = left.Add(m.ending)
 		}
 	}
 	for _, m := range ad.promises.awaiting {
@@ -95,13 +95,13 @@ func (ad *admission[J, T]) room() (left, promised resources.Vector, ok bool) {
 	return left, promised, ok
 }
 
-// admit leaves arcs to machines to as many waiting tasks as limits have room for. Left is
+// admit grants arcs to machines to as many waiting tasks as limits have room for. Left is
 // the room when the round began. A task that the last plan could place and has not keeps
 // its arcs, and takes no room from others meanwhile.
 func (ad *admission[J, T]) admit(left resources.Vector) {
 	ad.left = left
 	most, ok := ad.allowed()
-	if ok && !ad.short && most == endless {
+	if ok && !ad.limited && most == endless {
 		return
 	}
 	all, promised, ok := ad.room()
@@ -114,37 +114,37 @@ func (ad *admission[J, T]) admit(left resources.Vector) {
 			needs = needs.Add(tk.want.Need)
 		}
 	}
-	ad.short = !ok || !needs.Fits(room)
-	if !ad.short {
+	ad.limited = !ok || !needs.Fits(room)
+	if !ad.limited {
 		for _, tk := range ad.waiting {
-			ad.open(tk)
+			ad.grantArcs(tk)
 		}
 		return
 	}
 	most = most.Add(ad.cfg.Scheduler.Usage())
 	ad.rank(ad.waiting, most)
-	whole, saved := room, false
+	whole, reserved := room, false
 	for _, tk := range ad.waiting {
 		mine := room
 		if tk.tried || tk.stuck { // it takes none from others: they might take turns for good
 			mine = whole
 		}
 		rest, fits := mine.Sub(tk.want.Need)
-		if !fits || !ok || saved {
-			ad.shut(tk, room)
-			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.top && ad.fleet.could(&tk.want.Need) && ad.book.impatient(max(tk.since, tk.opened)) {
-				saved = true // what there is left is to become enough for it
+		if !fits || !ok || reserved {
+			ad.revokeArcs(tk, room)
+			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.maxShare && ad.fleet.couldFit(&tk.want.Need) && ad.book.impatient(max(tk.since, tk.opened)) {
+				reserved = true // what there is left is to become enough for it
 			}
 			continue
 		}
 		tried := tk.tried
-		ad.open(tk)
+		ad.grantArcs(tk)
 		tk.tried = true
 		if !tried && !tk.stuck {
 			room = rest
 		}
 	}
-	if saved {
+	if reserved {
 		room = resources.Vector{}
 	}
 	if ok {
@@ -152,20 +152,20 @@ func (ad *admission[J, T]) admit(left resources.Vector) {
 	}
 }
 
-// open lets tk go to machines.
-func (ad *admission[J, T]) open(tk *task[J, T]) {
-	if tk.over {
-		tk.over, tk.tried, tk.refused, tk.opened = false, false, nil, ad.book.now
+// grantArcs lets the plan send tk to machines.
+func (ad *admission[J, T]) grantArcs(tk *task[J, T]) {
+	if tk.limited {
+		tk.limited, tk.tried, tk.refused, tk.opened = false, false, nil, ad.book.now
 		ad.book.ask(tk)
 	}
 }
 
-// shut has tk wait for what limits leave.
-func (ad *admission[J, T]) shut(tk *task[J, T], room resources.Vector) {
+// revokeArcs makes tk wait for the limits.
+func (ad *admission[J, T]) revokeArcs(tk *task[J, T], room resources.Vector) {
 	ad.round.report.Limited++
 	tk.tried, tk.refused = false, ad.overLimit(tk.want.Need, room)
-	if !tk.over {
-		tk.over = true
+	if !tk.limited {
+		tk.limited = true
 		ad.book.ask(tk)
 	}
 }
@@ -173,7 +173,7 @@ func (ad *admission[J, T]) shut(tk *task[J, T], room resources.Vector) {
 // within takes back placements of the plan beyond what limits leave. A task that was to
 // stop for one that was not placed goes on running.
 func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
-	if !ad.short {
+	if !ad.limited {
 		return
 	}
 	left, promised, _ := ad.room()
@@ -191,7 +191,7 @@ func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 			rest, ok := room.Sub(tk.want.Need)
 			if !ok {
 				ad.round.report.Limited++
-				tk.over = true
+				tk.limited = true
 				ad.promises.refuse(tk, ad.overLimit(tk.want.Need, room))
 				continue
 			}
@@ -215,21 +215,21 @@ func (ad *admission[J, T]) overLimit(need, left resources.Vector) error {
 	return e
 }
 
-// trade picks running tasks to stop for tasks that wait for limits. The waiting task is
-// due to its job or has the larger gain, as a plan would choose for a slot if there were
-// none left. Each task that stops is for one that waits, which has room then.
+// trade picks running tasks to stop for tasks that wait for limits. The job of the waiting
+// task is below its minimum, or the waiting task has the larger gain. A plan would choose
+// so for a slot if there were none left. Each stop makes room for one waiting task.
 func (ad *admission[J, T]) trade(room resources.Vector) {
-	first := slices.IndexFunc(ad.waiting, func(tk *task[J, T]) bool { return tk.over })
+	first := slices.IndexFunc(ad.waiting, func(tk *task[J, T]) bool { return tk.limited })
 	if first < 0 {
 		return
 	}
 	running := ad.stoppable(ad.waiting[first])
 	for _, tk := range ad.waiting[first:] {
-		if !tk.over {
+		if !tk.limited {
 			continue
 		}
-		for len(running) > 0 && running[0].job.due >= 0 && running[0].job != tk.job {
-			running = running[1:] // its job would be below its low
+		for len(running) > 0 && running[0].job.deficit >= 0 && running[0].job != tk.job {
+			running = running[1:] // its job would be below its minimum
 		}
 		if len(running) == 0 || !ad.worth(tk, running[0]) {
 			return
@@ -238,15 +238,15 @@ func (ad *admission[J, T]) trade(room resources.Vector) {
 		if !tk.want.Need.Fits(room.Add(v.want.Need)) {
 			continue
 		}
-		ad.open(tk)
+		ad.grantArcs(tk)
 		if tk.tried = true; tk.stuck {
 			continue
 		}
 		running = running[1:]
 		ad.round.report.Limited--
-		v.job.due++
-		tk.job.due--
-		v.yields = true
+		v.job.deficit++
+		tk.job.deficit--
+		v.swappedOut = true
 		ad.book.ask(v)
 		ad.trades = append(ad.trades, trade[J, T]{runs: v, waits: tk})
 	}
@@ -254,14 +254,14 @@ func (ad *admission[J, T]) trade(room resources.Vector) {
 
 // worth reports whether tk, which waits, is to run rather than v.
 func (ad *admission[J, T]) worth(tk, v *task[J, T]) bool {
-	return tk.due && tk.job != v.job || ad.gains(tk) > ad.gains(v)
+	return tk.belowMin && tk.job != v.job || ad.gains(tk) > ad.gains(v)
 }
 
 // stoppable returns the tasks that run and can stop for others, those that lose
 // least first; none if that is not worth it for the first that waits.
 func (ad *admission[J, T]) stoppable(first *task[J, T]) (running []*task[J, T]) {
 	for _, j := range ad.book.jobList {
-		j.due = min(j.low, j.tasks) - j.planned // below 0: so many may stop
+		j.deficit = min(j.minShare, j.tasks) - j.planned // below 0: so many may stop
 	}
 	worth := false
 	for _, tk := range ad.book.list {
@@ -284,7 +284,7 @@ func (ad *admission[J, T]) stoppable(first *task[J, T]) (running []*task[J, T]) 
 func (ad *admission[J, T]) canStay(v *task[J, T]) bool {
 	left, promised, _ := ad.room()
 	rest, ok := left.Sub(v.want.Need)
-	return v.going && v.at == nil && v.job.planned < v.job.top && v.run.on.spares(&v.want.Need) && ok && promised.Fits(rest)
+	return v.stopping && v.at == nil && v.job.planned < v.job.maxShare && v.run.on.fitsBesidePromises(&v.want.Need) && ok && promised.Fits(rest)
 }
 
 // traded ends the trades of a round. A task that was to stop for one that was not placed
@@ -292,7 +292,7 @@ func (ad *admission[J, T]) canStay(v *task[J, T]) bool {
 func (ad *admission[J, T]) traded() {
 	for _, t := range ad.trades {
 		v := t.runs
-		v.yields = false
+		v.swappedOut = false
 		switch {
 		case v.runs():
 			ad.book.ask(v) // there was no plan
@@ -300,7 +300,7 @@ func (ad *admission[J, T]) traded() {
 			ad.book.restore(v)
 		default:
 			ad.round.report.Limited++
-			v.over, v.refused = true, ad.overLimit(v.want.Need, resources.Vector{})
+			v.limited, v.refused = true, ad.overLimit(v.want.Need, resources.Vector{})
 		}
 	}
 	clear(ad.trades)

@@ -2,16 +2,16 @@ package flow
 
 import "github.com/cellsched/cellsched/locality/quincy"
 
-// fan is to how many machines an arc to a rack or the cluster leads, for a task
-// that needs more than a slot.
-const fan = 8
+// maxExactArcs is the number of machines that an arc to a rack or the cluster stands for,
+// for a task that needs more than a slot.
+const maxExactArcs = 8
 
 // arcs turns the caller's arcs into those that can be used.
 type arcs[J, T comparable] struct {
-	cfg    *Config[T]
-	book   *book[J, T]
-	fleet  *fleet[J, T]
-	keeper *keeper[J, T]
+	cfg      *Config[T]
+	book     *book[J, T]
+	fleet    *fleet[J, T]
+	reserver *reserver[J, T]
 
 	scratch []quincy.Arc
 }
@@ -30,37 +30,37 @@ func (ac *arcs[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now int
 		return arcs
 	}
 	ac.scratch = ac.cfg.Arcs(ac.scratch[:0], t, state, now)
-	if k := ac.keeper.choosing; k != nil {
-		ac.keeper.choose(k, ac.scratch, state.Racks)
+	if k := ac.reserver.choosing; k != nil {
+		ac.reserver.choose(k, ac.scratch, state.Racks)
 	}
-	sure := tk.sure && state.Running
-	may := sure // wait
+	assured := tk.assured && state.Running
+	mayWait := assured // wait
 	for _, a := range ac.scratch {
-		if a.To == quincy.Unscheduled() && !sure {
-			may = true
+		if a.To == quincy.Unscheduled() && !assured {
+			mayWait = true
 			arcs = append(arcs, a)
 		}
 	}
-	if !may && !state.Running {
+	if !mayWait && !state.Running {
 		arcs = append(arcs, quincy.Arc{To: quincy.Unscheduled(), Cost: quincy.MaxCost})
 	}
 	waits := len(arcs) - first
 	tk.gain = gainOf(ac.scratch, state, now)
-	ac.wills(tk, state)
-	if tk.yields && state.Running { // the task that it yields to pays for that
+	ac.setUnwilling(tk, state)
+	if tk.swappedOut && state.Running { // the other task of the swap pays for that
 		tk.flag(false, false)
 		return append(arcs[:first], quincy.Arc{To: quincy.Unscheduled()}, quincy.Arc{To: quincy.OnMachine(state.On), Cost: quincy.MaxCost})
 	}
-	shut := !state.Running && (tk.over || tk.yields)
+	denied := !state.Running && (tk.limited || tk.swappedOut)
 	for _, a := range ac.scratch {
 		switch {
-		case shut || a.To == quincy.Unscheduled():
+		case denied || a.To == quincy.Unscheduled():
 		case state.Running && (!tk.small || tk.exact && tk.runs()): // it is not moved
 			if a.To == quincy.OnMachine(state.On) {
 				arcs = append(arcs, a)
 			}
 		case !state.Running && (tk.exact || !tk.small):
-			arcs = ac.narrow(arcs, first, tk, a, state.Racks)
+			arcs = ac.exactArcs(arcs, first, tk, a, state.Racks)
 		case ac.known(a.To, state.Racks):
 			arcs = append(arcs, a)
 		}
@@ -81,13 +81,13 @@ func (ac *arcs[J, T]) known(to quincy.Target, racks *quincy.Racks) bool {
 	return true
 }
 
-// narrow appends arcs to machines that a leads to where tk fits now: to a few,
-// each time others, if a leads to many. What a rack or the cluster costs is what
-// the worst machine there does, so it is enough for each of them.
-func (ac *arcs[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a quincy.Arc, racks *quincy.Racks) []quincy.Arc {
+// exactArcs appends arcs to machines that a leads to where tk fits now. If a leads to many
+// machines, it appends a few of them, different ones each time. The cost of a rack or of the
+// cluster is that of its worst machine, so it is enough for each of them.
+func (ac *arcs[J, T]) exactArcs(arcs []quincy.Arc, first int, tk *task[J, T], a quincy.Arc, racks *quincy.Racks) []quincy.Arc {
 	if n, ok := a.To.Machine(); ok {
 		if _, ok = racks.Of(n); ok && ac.fleet.machines[n].fits(&tk.want.Need) {
-			arcs = ac.lead(arcs, first, ac.fleet.machines[n], a)
+			arcs = ac.addArc(arcs, first, ac.fleet.machines[n], a)
 		}
 		return arcs
 	}
@@ -96,7 +96,7 @@ func (ac *arcs[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a qui
 	if rack, within := a.To.Rack(); within {
 		there = fit.in(rack, racks)
 	}
-	left := fan
+	left := maxExactArcs
 	for _, all := range there {
 		for i := range all {
 			m := all[(ac.fleet.turn+i)%len(all)]
@@ -105,36 +105,35 @@ func (ac *arcs[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a qui
 				return arcs
 			}
 			left--
-			arcs = ac.lead(arcs, first, m, a)
+			arcs = ac.addArc(arcs, first, m, a)
 		}
 	}
 	return arcs
 }
 
-// lead appends an arc to m that costs what a does, unless there is one from first
-// on.
-func (ac *arcs[J, T]) lead(arcs []quincy.Arc, first int, m *machine[J, T], a quincy.Arc) []quincy.Arc {
+// addArc appends an arc to m at the cost of a, unless there is one from first on.
+func (ac *arcs[J, T]) addArc(arcs []quincy.Arc, first int, m *machine[J, T], a quincy.Arc) []quincy.Arc {
 	to := quincy.OnMachine(m.node)
 	for _, b := range arcs[first:] {
 		if b.To == to {
 			return arcs
 		}
 	}
-	if !m.hint && m.spare(&ac.cfg.Slot) == 0 {
-		m.hint = true
-		ac.fleet.hinted = append(ac.fleet.hinted, m)
-		ac.fleet.touch(m)
+	if !m.extraSlot && m.freeSlots(&ac.cfg.Slot) == 0 {
+		m.extraSlot = true
+		ac.fleet.extraSlots = append(ac.fleet.extraSlots, m)
+		ac.fleet.markDirty(m)
 	}
 	return append(arcs, quincy.Arc{To: to, Cost: a.Cost, Rate: a.Rate})
 }
 
-// wills notes whether tk is unwilling: it waits, and to wait costs no more than any of
-// its arcs, now and later.
-func (ac *arcs[J, T]) wills(tk *task[J, T], state quincy.State) {
+// setUnwilling notes whether tk is unwilling: it waits, and waiting costs no more than any
+// of its arcs, now and later.
+func (ac *arcs[J, T]) setUnwilling(tk *task[J, T], state quincy.State) {
 	change(&ac.book.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
 }
 
-// seek asks again for the arcs of the tasks that wait for a machine where they fit.
+// retarget asks again for the arcs of exact tasks, which wait for a machine where they fit.
 //
 // Progress: while nothing else happens and the plan sends any task anywhere, a task is
 // claimed after at most as many rounds as there are tasks. Call a task exact if it has
@@ -149,22 +148,22 @@ func (ac *arcs[J, T]) wills(tk *task[J, T], state quincy.State) {
 //     tasks that are not exact.
 //  5. A task that fits an empty cell, with a slot where it needs no more, so runs when
 //     enough of the others have ended.
-func (ac *arcs[J, T]) seek() {
-	for _, m := range ac.fleet.hinted {
-		m.hint = false
-		ac.fleet.touch(m)
+func (ac *arcs[J, T]) retarget() {
+	for _, m := range ac.fleet.extraSlots {
+		m.extraSlot = false
+		ac.fleet.markDirty(m)
 	}
-	ac.fleet.hinted = ac.fleet.hinted[:0]
-	for i := len(ac.book.fitters) - 1; i >= 0; i-- {
+	ac.fleet.extraSlots = ac.fleet.extraSlots[:0]
+	for i := len(ac.book.exactTasks) - 1; i >= 0; i-- {
 		// A task of at most a slot may go anywhere again on three conditions. It has had
 		// a round of that, something has changed since, and some machine is large enough.
 		// Without the last, it would only be sent, each time, to where others fit.
-		tk := ac.book.fitters[i]
-		if tk.exact && tk.small && tk.sought && tk.stirs != ac.fleet.stirs && ac.fleet.could(&tk.want.Need) {
+		tk := ac.book.exactTasks[i]
+		if tk.exact && tk.small && tk.retargeted && tk.sentEpoch != ac.fleet.epoch && ac.fleet.couldFit(&tk.want.Need) {
 			tk.exact = false
-			ac.book.unlist(tk)
+			ac.book.unlistExact(tk)
 		}
-		tk.sought = true
+		tk.retargeted = true
 		ac.book.ask(tk)
 	}
 }

@@ -19,11 +19,11 @@ type book[J, T comparable] struct {
 	round   *outcome[T]
 	planner *quincy.Planner[J, T]
 
-	jobs    map[J]*job[J]
-	jobList []*job[J] // as they were added
-	tasks   map[T]*task[J, T]
-	list    []*task[J, T] // in an order that depends on the calls alone
-	fitters []*task[J, T] // that wait for a machine where they fit, likewise
+	jobs       map[J]*job[J]
+	jobList    []*job[J] // as they were added
+	tasks      map[T]*task[J, T]
+	list       []*task[J, T] // in an order that depends on the calls alone
+	exactTasks []*task[J, T] // that wait for a machine where they fit, in the same order
 
 	held     map[omega.AllocationID]*hold[J, T]
 	releases []*hold[J, T] // for the next transaction
@@ -32,12 +32,11 @@ type book[J, T comparable] struct {
 	bare      bool // arcs are to be those that cannot be wrong
 }
 
-// share tells the planner the bounds of all jobs, lower ones no higher than most
-// gives.
+// share tells the planner the bounds of all jobs, with minimums capped by most.
 func (bk *book[J, T]) share(most func(j *job[J]) int) {
 	for _, j := range bk.jobList {
-		low := min(j.low, most(j), j.tasks-j.stuck)
-		told := [2]int{low, max(j.top, j.pinned)}
+		low := min(j.minShare, most(j), j.tasks-j.stuck)
+		told := [2]int{low, max(j.maxShare, j.pinned)}
 		if told == j.told {
 			continue
 		}
@@ -57,7 +56,7 @@ func (bk *book[J, T]) level() int {
 		mid := (low + high + 1) / 2
 		sum := 0
 		for _, j := range bk.jobList {
-			sum += min(j.low, j.tasks-j.stuck, mid)
+			sum += min(j.minShare, j.tasks-j.stuck, mid)
 		}
 		if sum <= bk.fleet.slots {
 			low = mid
@@ -75,24 +74,24 @@ func (bk *book[J, T]) ask(tk *task[J, T]) {
 	}
 }
 
-// free says that the cell is to be told that h has ended.
+// free queues h, which has ended, for release in the cell.
 func (bk *book[J, T]) free(h *hold[J, T]) {
-	h.leave()
+	h.end()
 	h.task = nil
 	if h.booked {
 		h.on.releasing = h.on.releasing.Add(h.need)
 	}
 	bk.releases = append(bk.releases, h)
-	bk.fleet.stirs++
-	bk.fleet.touch(h.on)
+	bk.fleet.epoch++
+	bk.fleet.markDirty(h.on)
 }
 
 // forget drops h, which was released.
 func (bk *book[J, T]) forget(h *hold[J, T]) {
 	h.unbook()
-	h.on.holds = drop(h.on.holds, h.pos, func(last *hold[J, T]) { last.pos = h.pos })
+	h.on.holds = removeAt(h.on.holds, h.pos, func(last *hold[J, T]) { last.pos = h.pos })
 	delete(bk.held, h.id)
-	bk.fleet.touch(h.on)
+	bk.fleet.markDirty(h.on)
 }
 
 // count tells the planner how many slots each machine has that was touched.
@@ -102,8 +101,8 @@ func (bk *book[J, T]) count() {
 		if bk.fleet.machines[m.node] != m {
 			continue // it is gone
 		}
-		more := m.spare(&bk.fleet.cfg.Slot)
-		if m.hint {
+		more := m.freeSlots(&bk.fleet.cfg.Slot)
+		if m.extraSlot {
 			more = max(more, 1)
 		}
 		n := min(len(m.here)+more, quincy.MaxSlots)
@@ -120,8 +119,8 @@ func (bk *book[J, T]) count() {
 	bk.fleet.dirty = bk.fleet.dirty[:0]
 }
 
-// solve returns what the plan changes. Lower shares that cannot be met are given
-// up step by step.
+// solve returns the changes of the plan. Minimum shares that cannot be met are given up
+// step by step.
 func (bk *book[J, T]) solve(ctx context.Context) []quincy.Change[T] {
 	level := math.MaxInt
 	steps := []func(j *job[J]) int{
@@ -189,8 +188,8 @@ func (bk *book[J, T]) plan(tk *task[J, T], m *machine[J, T]) {
 		m.smalls++
 	}
 	tk.job.planned++
-	bk.unlist(tk)
-	bk.fleet.touch(m)
+	bk.unlistExact(tk)
+	bk.fleet.markDirty(m)
 }
 
 // unplan notes that tk is nowhere by the plan. What was promised or reserved for
@@ -200,7 +199,7 @@ func (bk *book[J, T]) unplan(tk *task[J, T]) {
 	if m == nil {
 		return
 	}
-	m.here = drop(m.here, tk.here, func(last *task[J, T]) { last.here = tk.here })
+	m.here = removeAt(m.here, tk.here, func(last *task[J, T]) { last.here = tk.here })
 	if tk.small {
 		m.small, _ = m.small.Sub(tk.want.Need)
 		m.smalls--
@@ -212,30 +211,30 @@ func (bk *book[J, T]) unplan(tk *task[J, T]) {
 	} else {
 		m.settle(tk)
 	}
-	tk.at, tk.tried, tk.sure = nil, false, false
-	bk.fleet.touch(m)
+	tk.at, tk.tried, tk.assured = nil, false, false
+	bk.fleet.markDirty(m)
 }
 
-// seeks lists tk if its arcs depend on where there is room.
-func (bk *book[J, T]) seeks(tk *task[J, T]) {
-	if tk.fitter < 0 && (tk.exact || !tk.small && tk.at == nil) {
-		tk.fitter = len(bk.fitters)
-		bk.fitters = append(bk.fitters, tk)
+// listExact lists tk as exact if its arcs depend on where there is room.
+func (bk *book[J, T]) listExact(tk *task[J, T]) {
+	if tk.exactPos < 0 && (tk.exact || !tk.small && tk.at == nil) {
+		tk.exactPos = len(bk.exactTasks)
+		bk.exactTasks = append(bk.exactTasks, tk)
 	}
 }
 
-func (bk *book[J, T]) unlist(tk *task[J, T]) {
-	if tk.fitter >= 0 {
-		bk.fitters = drop(bk.fitters, tk.fitter, func(last *task[J, T]) { last.fitter = tk.fitter })
-		tk.fitter = -1
+func (bk *book[J, T]) unlistExact(tk *task[J, T]) {
+	if tk.exactPos >= 0 {
+		bk.exactTasks = removeAt(bk.exactTasks, tk.exactPos, func(last *task[J, T]) { last.exactPos = tk.exactPos })
+		tk.exactPos = -1
 	}
 }
 
-// leave notes that tk is to leave where it runs.
-func (bk *book[J, T]) leave(tk *task[J, T]) {
-	tk.run.leave()
+// endRun notes that tk is to stop where it runs.
+func (bk *book[J, T]) endRun(tk *task[J, T]) {
+	tk.run.end()
 	tk.since = bk.now
-	bk.fleet.touch(tk.run.on)
+	bk.fleet.markDirty(tk.run.on)
 }
 
 // giveBack takes tk from where the plan has put it, as there was no room. It waits, or
@@ -243,20 +242,20 @@ func (bk *book[J, T]) leave(tk *task[J, T]) {
 func (bk *book[J, T]) giveBack(tk *task[J, T], why error) {
 	bk.unplan(tk)
 	tk.refused = why
-	if tk.going {
+	if tk.stopping {
 		bk.restore(tk)
 		return
 	}
 	bk.replan(tk)
-	bk.seeks(tk)
+	bk.listExact(tk)
 }
 
-// restore takes back that tk is to leave where it runs.
+// restore cancels endRun: tk goes on where it runs.
 func (bk *book[J, T]) restore(tk *task[J, T]) {
-	tk.going = false
-	tk.run.stay()
+	tk.stopping = false
+	tk.run.keepOn()
 	bk.plan(tk, tk.run.on)
-	bk.seeks(tk)
+	bk.listExact(tk)
 	bk.replan(tk)
 }
 

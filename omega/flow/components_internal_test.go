@@ -83,8 +83,8 @@ func TestPromises_KeepWhatChangedMachinesStillHave(t *testing.T) {
 		m.free = resources.Vector{1}
 	}
 	s.fleet.forgetRoom()
-	s.fleet.touch(s.fleet.machines[0])
-	s.promises.keep()
+	s.fleet.markDirty(s.fleet.machines[0])
+	s.promises.recheckDirty()
 	require.Nil(t, s.book.tasks[0].at)
 	require.NotNil(t, s.book.tasks[1].at, "its machine has not changed")
 }
@@ -111,11 +111,11 @@ func TestAdmission_RanksByGain(t *testing.T) {
 func TestAdmission_OpensAsManyTasksAsLimitsLeaveRoomFor(t *testing.T) {
 	s := newSeen(t, []int64{9}, []int64{2, 2, 2})
 	s.admission.admit(resources.Vector{4})
-	require.True(t, s.admission.short)
+	require.True(t, s.admission.limited)
 	require.Equal(t, 1, s.round.report.Limited)
 	over := func() (keys []int) {
 		for _, tk := range s.book.list {
-			if tk.over {
+			if tk.limited {
 				keys = append(keys, tk.key)
 			}
 		}
@@ -124,7 +124,7 @@ func TestAdmission_OpensAsManyTasksAsLimitsLeaveRoomFor(t *testing.T) {
 	require.Equal(t, []int{0}, over(), "it gains least")
 	require.ErrorIs(t, s.book.tasks[0].refused, omega.ErrLimit)
 	s.admission.admit(resources.Vector{6})
-	require.False(t, s.admission.short)
+	require.False(t, s.admission.limited)
 	require.Empty(t, over())
 }
 
@@ -139,7 +139,7 @@ func TestArcs_OfALargeTaskLeadToMachinesWhereItFits(t *testing.T) {
 		{To: quincy.OnMachine(2)},
 	}, arcs)
 	require.False(t, s.book.tasks[0].stuck)
-	s.fleet.machines[1].kept, s.fleet.machines[2].kept = true, true
+	s.fleet.machines[1].reserved, s.fleet.machines[2].reserved = true, true
 	s.fleet.forgetRoom()
 	require.Len(t, s.arcs.arcsOf(nil, 0, quincy.State{Racks: &racks}, 0), 1)
 	require.True(t, s.book.tasks[0].stuck)

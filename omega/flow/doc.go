@@ -44,13 +44,13 @@
 // ([omega.Limits]). Waiting tasks are admitted to the plan in this order, as far as there
 // is room:
 //
-//  1. tasks of jobs below their low;
+//  1. tasks of jobs below their minimum;
 //  2. tasks that save most by running: the cost to wait less that of the cheapest arc;
 //  3. tasks that have waited for longest.
 //
 // The others wait, and their [Explanation] names the limit. A task that was admitted and
 // got no slot takes no room from others after one round of that. A running task stops for
-// a waiting one if the waiting job is below its low, or if the running task saves less.
+// a waiting one if the waiting job is below its minimum, or if the running task saves less.
 // This choice is made task by task, while that for slots is by the flow. A task that is
 // to move or stop holds its room until its end is told, so within full limits the next
 // claim waits for that.
@@ -66,5 +66,5 @@
 // While nothing else happens and the plan sends any task anywhere, a task is claimed
 // after at most as many rounds as there are tasks. A task runs, when enough of the others
 // have ended, if it fits an empty cell: with a slot where it needs no more. The proof is
-// beside the method seek.
+// beside the method retarget.
 package flow

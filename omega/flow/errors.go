@@ -32,7 +32,7 @@ func about[T comparable](t T, cause error) error {
 // why returns why need is refused on m, where so much is left.
 func (m *machine[J, T]) why(need, left resources.Vector, space *resources.Space) error {
 	switch {
-	case m.barred:
+	case m.forbidden:
 		return fault.Newf("flow", omega.ErrForbidden, "on %q", m.name)
 	case m.cond != omega.Ready:
 		return fmt.Errorf("flow: on %q: machine is %v", m.name, m.cond)

@@ -17,7 +17,7 @@ type exchange[J, T comparable] struct {
 	fleet     *fleet[J, T]
 	promises  *promises[J, T]
 	admission *admission[J, T]
-	keeper    *keeper[J, T]
+	reserver  *reserver[J, T]
 	round     *outcome[T]
 
 	mu      *sync.Mutex   // that of the scheduler
@@ -51,7 +51,7 @@ const (
 
 // prepare makes the round's transaction. It releases all that has ended, and claims the
 // promises for which there is room then. On each machine both take effect in one step, so
-// that no other scheduler gets the room that leaving tasks leave to ours.
+// that no other scheduler gets the room that ending tasks leave to ours.
 func (ex *exchange[J, T]) prepare(now time.Time) {
 	tx := &ex.attempt.Txn
 	tx.Reset()
@@ -60,7 +60,7 @@ func (ex *exchange[J, T]) prepare(now time.Time) {
 		tx.Release(h.id)
 	}
 	ex.claim()
-	if ex.settling = ex.keeper.rereserve(tx, now); tx.Len() > 0 || ex.settling != nil {
+	if ex.settling = ex.reserver.rereserve(tx, now); tx.Len() > 0 || ex.settling != nil {
 		ex.phase = asking
 	}
 }
@@ -163,7 +163,7 @@ func (ex *exchange[J, T]) settle() {
 // refresh looks at the machines of a transaction, and checks what is promised there.
 func (ex *exchange[J, T]) refresh() {
 	for _, m := range ex.promises.queue {
-		ex.fleet.again(m)
+		ex.fleet.reread(m)
 	}
 	ex.promises.recheck(false)
 }
@@ -172,7 +172,7 @@ func (ex *exchange[J, T]) refresh() {
 func (ex *exchange[J, T]) want(tk *task[J, T]) {
 	tk.asked = tk.at
 	claim := tk.claim(tk.at)
-	claim.Reservation = ex.keeper.reservationOf(tk)
+	claim.Reservation = ex.reserver.reservationOf(tk)
 	tk.item = ex.attempt.Txn.Claim(claim)
 }
 
@@ -234,9 +234,9 @@ func (ex *exchange[J, T]) conflict(tk *task[J, T], why error) {
 	ex.round.refused.Refuse(omega.Reason(why), 1)
 	// Add has checked the precedence, so it is the machine; its mask may have changed
 	// since.
-	if m := tk.at; errors.Is(why, omega.ErrForbidden) && !m.barred && !may(ex.cfg.Scheduler.Snapshot(), m.node) {
-		m.barred = true
-		ex.fleet.barred = append(ex.fleet.barred, m)
+	if m := tk.at; errors.Is(why, omega.ErrForbidden) && !m.forbidden && !mayClaim(ex.cfg.Scheduler.Snapshot(), m.node) {
+		m.forbidden = true
+		ex.fleet.forbidden = append(ex.fleet.forbidden, m)
 	}
 	ex.promises.refuse(tk, why)
 }
@@ -253,8 +253,8 @@ func (ex *exchange[J, T]) start(now time.Time) {
 		tk.waited += ex.book.now - tk.since
 		tk.started, tk.exact, tk.refused = ex.book.now, false, nil
 		ex.round.report.Start = append(ex.round.report.Start, Start[T]{Task: tk.key, Machine: tk.at.id, Allocation: tk.run.id})
-		if tk.sure || tk.planned != ex.book.now {
-			tk.sure = false
+		if tk.assured || tk.planned != ex.book.now {
+			tk.assured = false
 			ex.book.ask(tk) // it has not run since it was placed, or cannot wait
 		}
 		return false

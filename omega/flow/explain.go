@@ -64,7 +64,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	if kind := s.futile(tk); kind != nil {
 		e.Why = s.explainFutile(kind, tk, 1)
 	}
-	if k := s.keeper.kept; k.task == tk && k.on != nil {
+	if k := s.reserver.current; k.task == tk && k.on != nil {
 		e.Kept = k.on.name
 	}
 	if m := tk.at; m != nil && !tk.runs() {
@@ -72,7 +72,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 			e.Behind = append(e.Behind, tk.key)
 		}
 		for _, h := range m.holds {
-			if tk.next == nil && h.leaving && h.task != nil && h.task != tk {
+			if tk.next == nil && h.ending && h.task != nil && h.task != tk {
 				e.Behind = append(e.Behind, h.task.key)
 			}
 		}

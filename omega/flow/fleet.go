@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fleet is the machines as the scheduler last saw them. It knows which of them the planner
-// is to be told of, and where there is room for a need.
+// fleet is the machines as the scheduler last saw them. It tracks which of them have to be
+// passed on to the planner, and where there is room for a need.
 type fleet[J, T comparable] struct {
 	cfg *Config[T]
 
@@ -20,23 +20,23 @@ type fleet[J, T comparable] struct {
 	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
 	freed    bool                              // it may have some since
 
-	dirty  []*machine[J, T] // with slots to be counted again
-	hinted []*machine[J, T] // with a slot more than are free
-	barred []*machine[J, T] // that the scheduler may not claim
+	dirty      []*machine[J, T] // with slots to be counted again
+	extraSlots []*machine[J, T] // with a slot more than are free
+	forbidden  []*machine[J, T] // that the scheduler may not claim
 
-	stirs  int  // changes of machines, and ends of tasks
+	epoch  int  // changes of machines, and ends of tasks
 	resync bool // some machine may have been missed
 	joined bool // machines have come
 
 	// Kept for one round.
-	fits map[resources.Vector]*fits[J, T]
-	able map[resources.Vector]bool // whether a machine has as much
-	turn int                       // where the next search among them begins
+	fits       map[resources.Vector]*fits[J, T]
+	couldFitOf map[resources.Vector]bool // whether a machine has as much
+	turn       int                       // where the next search among them begins
 }
 
-// again looks at m after a commit, which the next refresh does not tell of.
-func (fl *fleet[J, T]) again(m *machine[J, T]) {
-	fl.touch(m)
+// reread reads m after a commit, which the next refresh does not report.
+func (fl *fleet[J, T]) reread(m *machine[J, T]) {
+	fl.markDirty(m)
 	if st, ok := fl.cfg.Cell.State(m.id); ok {
 		m.free, m.cond = m.freeIn(fl.cfg.Scheduler.Snapshot(), st.Free), st.Condition
 	} else {
@@ -44,8 +44,8 @@ func (fl *fleet[J, T]) again(m *machine[J, T]) {
 	}
 }
 
-// fitting returns the machines that have room for need now. They are kept for the
-// round. Cost: O(machines), and O(1) when it is asked again.
+// fitting returns the machines that have room for need now. They are cached
+// for the round. Cost: O(machines), and O(1) when it is asked again.
 func (fl *fleet[J, T]) fitting(need *resources.Vector) *fits[J, T] {
 	if f := fl.fits[*need]; f != nil {
 		return f
@@ -54,7 +54,7 @@ func (fl *fleet[J, T]) fitting(need *resources.Vector) *fits[J, T] {
 	for _, m := range fl.machines {
 		switch {
 		case m == nil || !m.fits(need):
-		case m.spare(&fl.cfg.Slot) > 0:
+		case m.freeSlots(&fl.cfg.Slot) > 0:
 			f.all[0] = append(f.all[0], m)
 		default:
 			f.all[1] = append(f.all[1], m)
@@ -86,28 +86,27 @@ func (fl *fleet[J, T]) lacking(need *resources.Vector) string {
 	return fmt.Sprintf("missing %s on the nearest of %d machines", fl.cfg.Cell.Space().Format(missing), machines)
 }
 
-// forgetRoom drops what is kept for a round: machines have changed, or another round
-// begins.
+// forgetRoom clears the caches of a round: machines have changed, or another round begins.
 func (fl *fleet[J, T]) forgetRoom() {
 	clear(fl.fits)
-	clear(fl.able)
+	clear(fl.couldFitOf)
 }
 
-// touch has the slots of m counted again before the next plan.
-func (fl *fleet[J, T]) touch(m *machine[J, T]) {
+// markDirty has the slots of m counted again before the next plan.
+func (fl *fleet[J, T]) markDirty(m *machine[J, T]) {
 	if !m.dirty {
 		m.dirty = true
 		fl.dirty = append(fl.dirty, m)
 	}
 }
 
-// could reports whether there is a machine that has room for need when it is empty.
-// What it finds is kept for the round.
-func (fl *fleet[J, T]) could(need *resources.Vector) bool {
-	yes, ok := fl.able[*need]
+// couldFit reports whether a machine has room for need when it is empty. The answer is
+// cached for the round.
+func (fl *fleet[J, T]) couldFit(need *resources.Vector) bool {
+	yes, ok := fl.couldFitOf[*need]
 	if !ok {
 		yes = slices.ContainsFunc(fl.machines, func(m *machine[J, T]) bool { return m != nil && resources.Fits(need, &m.all) })
-		fl.able[*need] = yes
+		fl.couldFitOf[*need] = yes
 	}
 	return yes
 }

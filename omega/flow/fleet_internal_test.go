@@ -13,7 +13,7 @@ import (
 func newFleet(sizes ...int64) *fleet[int, int] {
 	f := &fleet[int, int]{
 		cfg:  &Config[int]{Slot: resources.Vector{1}},
-		fits: map[resources.Vector]*fits[int, int]{}, able: map[resources.Vector]bool{},
+		fits: map[resources.Vector]*fits[int, int]{}, couldFitOf: map[resources.Vector]bool{},
 	}
 	for i, size := range sizes {
 		all := resources.Vector{size}
@@ -26,14 +26,14 @@ func newFleet(sizes ...int64) *fleet[int, int] {
 func TestFleet_KeepsWhatItFoundUntilMachinesChange(t *testing.T) {
 	f := newFleet(4, 2)
 	two, four := resources.Vector{2}, resources.Vector{4}
-	require.True(t, f.could(&four))
+	require.True(t, f.couldFit(&four))
 	require.Len(t, f.fitting(&two).all[0], 2)
 
 	f.machines[0].all, f.machines[0].free = resources.Vector{1}, resources.Vector{1}
-	require.True(t, f.could(&four), "of the round before")
+	require.True(t, f.couldFit(&four), "of the round before")
 	require.Len(t, f.fitting(&two).all[0], 2)
 	f.forgetRoom()
-	require.False(t, f.could(&four))
+	require.False(t, f.couldFit(&four))
 	require.Len(t, f.fitting(&two).all[0], 1)
 }
 
@@ -41,8 +41,8 @@ func TestFleet_KeepsWhatItFoundUntilMachinesChange(t *testing.T) {
 // less than a slot free comes behind.
 func TestFleet_FindsRoomThatIsPromisedToNoTask(t *testing.T) {
 	f := newFleet(4, 4, 4, 4, 4, 4)
-	f.machines[0].kept = true
-	f.machines[1].barred = true
+	f.machines[0].reserved = true
+	f.machines[1].forbidden = true
 	f.machines[2].cond = omega.Draining
 	f.machines[3].promised = []*task[int, int]{{want: Task[int]{Need: resources.Vector{3}}}}
 	f.machines[4].smalls = 4 // each has a slot, and they need none of it
@@ -54,7 +54,7 @@ func TestFleet_FindsRoomThatIsPromisedToNoTask(t *testing.T) {
 
 func TestFleet_TouchesAMachineOnce(t *testing.T) {
 	f := newFleet(1)
-	f.touch(f.machines[0])
-	f.touch(f.machines[0])
+	f.markDirty(f.machines[0])
+	f.markDirty(f.machines[0])
 	require.Len(t, f.dirty, 1)
 }

@@ -22,9 +22,9 @@ func (s *Scheduler[J, T]) futile(tk *task[J, T]) error {
 	switch {
 	case tk.at != nil || tk.run != nil:
 		return nil
-	case !s.fleet.could(&tk.want.Need):
+	case !s.fleet.couldFit(&tk.want.Need):
 		return omega.ErrNeverFits
-	case tk.small && !tk.exact && !s.fleet.could(&s.cfg.Slot):
+	case tk.small && !tk.exact && !s.fleet.couldFit(&s.cfg.Slot):
 		return ErrSlot
 	case tk.unwilling:
 		return ErrCosts
@@ -62,7 +62,7 @@ func than(more int64) string {
 	return fmt.Sprintf("%d more than", more)
 }
 
-// review counts the tasks that wait in vain, and says why.
+// review counts the tasks that cannot run in the cell as it is, with the reason.
 func (s *Scheduler[J, T]) review() {
 	var first [3]*task[J, T]
 	kinds := [...]error{ErrSlot, omega.ErrNeverFits, ErrCosts}
@@ -77,12 +77,12 @@ func (s *Scheduler[J, T]) review() {
 			}
 		}
 	}
-	if s.round.report.Waiting > 0 && (s.book.unwilling > 0 || !s.fleet.could(&s.cfg.Slot)) {
+	if s.round.report.Waiting > 0 && (s.book.unwilling > 0 || !s.fleet.couldFit(&s.cfg.Slot)) {
 		for _, tk := range s.book.list {
 			look(tk)
 		}
 	} else {
-		for _, tk := range s.book.fitters { // only these may need more than a slot
+		for _, tk := range s.book.exactTasks { // only these may need more than a slot
 			look(tk)
 		}
 	}

@@ -6,34 +6,34 @@ import (
 
 // job is a job with the counts of its tasks.
 type job[J comparable] struct {
-	key      J
-	low, top int // as the caller has them
-	told     [2]int
+	key                J
+	minShare, maxShare int // the caller's bounds
+	told               [2]int
 
 	tasks   int
 	planned int // that run by the plan
-	due     int // scratch: how many more of them its low wants
+	deficit int // scratch: how many more of them its minimum wants
 	stuck   int // tasks with an arc to wait and no other
 	pinned  int // tasks without an arc to wait
 }
 
-// AddJob adds a job. Each plan runs at least low and at most top of its tasks (E and F of
-// the paper), or all if it has fewer.
+// AddJob adds a job. Each plan runs minimum to maximum of its tasks (E and F of the paper),
+// or all if it has fewer.
 //
-// Others may have taken so much of the cell that not all jobs can have their low. Then
-// all lows are lowered to the same number; tasks that fit nowhere now do not count. If
-// even so there is no plan, no job falls below its present number. Tasks that were told
-// to stop count as stopped. Errors: those of [quincy.Planner.AddJob].
-func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
+// Other schedulers may have taken so much of the cell that not all jobs can have their
+// minimum. Then all minimums are capped at one number; tasks that fit nowhere now do not
+// count. If even so there is no plan, no job falls below its present number. Tasks that
+// were told to stop count as stopped. Errors: those of [quincy.Planner.AddJob].
+func (s *Scheduler[J, T]) AddJob(j J, minimum, maximum int) error {
 	if s.none() {
 		return absent("scheduler")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.book.planner.AddJob(j, low, top); err != nil {
+	if err := s.book.planner.AddJob(j, minimum, maximum); err != nil {
 		return err
 	}
-	it := &job[J]{key: j, low: low, top: top, told: [2]int{low, top}}
+	it := &job[J]{key: j, minShare: minimum, maxShare: maximum, told: [2]int{minimum, maximum}}
 	s.book.jobs[j] = it
 	s.book.jobList = append(s.book.jobList, it)
 	return nil
@@ -41,17 +41,17 @@ func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
 
 // SetShares changes the bounds of a job from the next round on. Errors: those of
 // [quincy.Planner.SetShares].
-func (s *Scheduler[J, T]) SetShares(j J, low, top int) error {
+func (s *Scheduler[J, T]) SetShares(j J, minimum, maximum int) error {
 	if s.none() {
 		return absent("scheduler")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.book.planner.SetShares(j, low, top); err != nil {
+	if err := s.book.planner.SetShares(j, minimum, maximum); err != nil {
 		return err
 	}
 	it := s.book.jobs[j]
-	it.low, it.top, it.told = low, top, [2]int{low, top}
+	it.minShare, it.maxShare, it.told = minimum, maximum, [2]int{minimum, maximum}
 	return nil
 }
 

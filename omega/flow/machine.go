@@ -18,7 +18,7 @@ type machine[J, T comparable] struct {
 	free resources.Vector
 
 	holds     []*hold[J, T]
-	leaving   resources.Vector // of the holds that are to become free
+	ending    resources.Vector // of the holds that are to become free
 	releasing resources.Vector // of those of them that have ended
 
 	here     []*task[J, T] // by the plan
@@ -26,20 +26,20 @@ type machine[J, T comparable] struct {
 	small    resources.Vector
 	promised []*task[J, T] // those that have no allocation here yet, first come first
 
-	slots  int
-	hint   bool // there is one more than are free
-	barred bool // the scheduler may not claim it
-	kept   bool // for one task: see Scheduler.kept
+	slots     int
+	extraSlot bool // there is one more than are free
+	forbidden bool // the scheduler may not claim it
+	reserved  bool // for one task: see reserver.current
 
 	reservation omega.ReservationID // of the scheduler's own, 0 for none
 
 	dirty, awaits, queued bool
 }
 
-// left returns the rest of a machine for others, once all promises are given and all
-// leaving holds are gone; false if not all promises can be given.
+// left returns the rest of a machine for other tasks, once all promises are given and all
+// ending allocations are gone. It is false if not all promises can be given.
 func (m *machine[J, T]) left() (resources.Vector, bool) {
-	room := m.free.Add(m.leaving)
+	room := m.free.Add(m.ending)
 	for _, tk := range m.promised {
 		var ok bool
 		if room, ok = room.Sub(tk.want.Need); !ok {
@@ -49,20 +49,20 @@ func (m *machine[J, T]) left() (resources.Vector, bool) {
 	return room, true
 }
 
-// spares reports whether m has room for need once all that is promised has been
-// given and all that leaves has gone.
-func (m *machine[J, T]) spares(need *resources.Vector) bool {
+// fitsBesidePromises reports whether m has room for need once all promises are given and all
+// ending allocations are gone.
+func (m *machine[J, T]) fitsBesidePromises(need *resources.Vector) bool {
 	left, ok := m.left()
 	return ok && resources.Fits(need, &left)
 }
 
 // takes reports whether m takes claims.
-func (m *machine[J, T]) takes() bool { return m.cond == omega.Ready && !m.barred }
+func (m *machine[J, T]) takes() bool { return m.cond == omega.Ready && !m.forbidden }
 
-// spare returns how many slots are free on m.
-func (m *machine[J, T]) spare(slot *resources.Vector) int {
+// freeSlots returns how many slots are free on m.
+func (m *machine[J, T]) freeSlots(slot *resources.Vector) int {
 	left, ok := m.left()
-	if !ok || !m.takes() || m.kept {
+	if !ok || !m.takes() || m.reserved {
 		return 0
 	}
 	return max(0, times(left.Add(m.small), slot)-m.smalls)
@@ -79,41 +79,41 @@ func times(room resources.Vector, slot *resources.Vector) int {
 	return int(n)
 }
 
-// leave says that h is to become free.
-func (h *hold[J, T]) leave() {
-	if !h.leaving {
-		h.leaving = true
+// end notes that h is to become free.
+func (h *hold[J, T]) end() {
+	if !h.ending {
+		h.ending = true
 		if h.booked {
-			h.on.leaving = h.on.leaving.Add(h.need)
+			h.on.ending = h.on.ending.Add(h.need)
 		}
 	}
 }
 
-// stay takes that back.
-func (h *hold[J, T]) stay() {
-	h.leaving = false
+// keepOn cancels end.
+func (h *hold[J, T]) keepOn() {
+	h.ending = false
 	if h.booked {
-		h.on.leaving, _ = h.on.leaving.Sub(h.need)
+		h.on.ending, _ = h.on.ending.Sub(h.need)
 	}
 }
 
-// unbook says that the cell does not count h any more.
+// unbook notes that the cell does not count h any more.
 func (h *hold[J, T]) unbook() {
 	if !h.booked {
 		return
 	}
 	h.booked = false
-	if h.leaving {
-		h.on.leaving, _ = h.on.leaving.Sub(h.need)
+	if h.ending {
+		h.on.ending, _ = h.on.ending.Sub(h.need)
 		if h.task == nil {
 			h.on.releasing, _ = h.on.releasing.Sub(h.need)
 		}
 	}
 }
 
-// fits reports whether m has room for need now that is neither promised nor kept.
+// fits reports whether m has room for need now that is neither promised nor reserved.
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
-	return m.takes() && !m.kept && m.spares(need)
+	return m.takes() && !m.reserved && m.fitsBesidePromises(need)
 }
 
 // freeIn returns the room of a machine that is free for the scheduler, with its own

@@ -14,24 +14,24 @@ type promises[J, T comparable] struct {
 
 	awaiting []*machine[J, T] // with tasks that wait for room there
 	queue    []*machine[J, T] // to be checked
-	going    []*task[J, T]    // to be told to stop
+	stopping []*task[J, T]    // to be told to stop
 }
 
-// stop reports the tasks that are to leave where they run.
+// stop reports the tasks that are to stop where they run.
 func (pr *promises[J, T]) stop() {
-	for _, tk := range pr.going {
-		if !tk.going {
+	for _, tk := range pr.stopping {
+		if !tk.stopping {
 			continue // it stays
 		}
-		tk.going = false
+		tk.stopping = false
 		reason := Preempted
 		if tk.at != nil {
 			reason = Moved
 		}
 		pr.round.report.Stop = append(pr.round.report.Stop, Stop[T]{Task: tk.key, Machine: tk.run.on.id, Reason: reason})
 	}
-	clear(pr.going)
-	pr.going = pr.going[:0]
+	clear(pr.stopping)
+	pr.stopping = pr.stopping[:0]
 }
 
 // follow notes where the plan wants tasks, and takes back what has no room.
@@ -40,12 +40,12 @@ func (pr *promises[J, T]) follow(changes []quincy.Change[T]) {
 		tk := pr.book.tasks[c.Task]
 		pr.book.unplan(tk)
 		if tk.runs() {
-			pr.book.leave(tk)
-			tk.going = true
-			pr.going = append(pr.going, tk)
+			pr.book.endRun(tk)
+			tk.stopping = true
+			pr.stopping = append(pr.stopping, tk)
 		}
 		if c.Action == quincy.Preempt {
-			pr.book.seeks(tk)
+			pr.book.listExact(tk)
 			continue
 		}
 		m := pr.fleet.machines[c.To]
@@ -88,7 +88,7 @@ func (pr *promises[J, T]) recheck(unfit bool) {
 // true of promises by the plan. The planner is then told not to send the task where it
 // does not fit.
 func (pr *promises[J, T]) check(m *machine[J, T], unfit bool) {
-	room, given, refused := m.free.Add(m.leaving), 0, false
+	room, given, refused := m.free.Add(m.ending), 0, false
 	for given < len(m.promised) {
 		tk := m.promised[given]
 		if rest, ok := room.Sub(tk.want.Need); ok && m.takes() {
@@ -98,31 +98,31 @@ func (pr *promises[J, T]) check(m *machine[J, T], unfit bool) {
 		}
 		if unfit {
 			pr.round.report.Unfit++
-			tk.exact, tk.sought, tk.stirs = true, false, pr.fleet.stirs
+			tk.exact, tk.retargeted, tk.sentEpoch = true, false, pr.fleet.epoch
 		}
 		pr.refuse(tk, m.why(tk.want.Need, room, pr.cfg.Cell.Space()))
 		refused = true
 	}
 	if unfit && refused {
-		pr.sparing(m, room)
+		pr.cancelPreemptions(m, room)
 	}
 }
 
 // refuse gives tk back. If tk was to move, it keeps running and its old room stays taken.
 func (pr *promises[J, T]) refuse(tk *task[J, T], why error) {
-	stays := tk.going
+	stays := tk.stopping
 	pr.book.giveBack(tk, why)
 	if stays {
 		pr.enqueue(tk.at)
 	}
 }
 
-// sparing cancels preemptions of this round on m if the task that was to come does not,
+// cancelPreemptions cancels preemptions of this round on m if the task that was to come does not,
 // and the room is free.
-func (pr *promises[J, T]) sparing(m *machine[J, T], room resources.Vector) {
+func (pr *promises[J, T]) cancelPreemptions(m *machine[J, T], room resources.Vector) {
 	for _, h := range m.holds {
 		tk := h.task
-		if tk == nil || !tk.going || tk.at != nil || tk.job.planned >= tk.job.top {
+		if tk == nil || !tk.stopping || tk.at != nil || tk.job.planned >= tk.job.maxShare {
 			continue
 		}
 		if rest, ok := room.Sub(h.need); ok {
@@ -132,9 +132,8 @@ func (pr *promises[J, T]) sparing(m *machine[J, T], room resources.Vector) {
 	}
 }
 
-// keep gives back what was promised on machines that have changed and is not to
-// be had any more.
-func (pr *promises[J, T]) keep() {
+// recheckDirty takes back promises on changed machines that no longer have the room.
+func (pr *promises[J, T]) recheckDirty() {
 	for next := 0; next < len(pr.fleet.dirty); { // it may grow
 		m := pr.fleet.dirty[next]
 		next++

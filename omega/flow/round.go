@@ -31,9 +31,9 @@ import (
 //
 //   - for tasks that wait for machines where they fit, O(machines) for each of their
 //     needs and O(1) for each task;
-//   - where tasks wait in vain, O(tasks);
+//   - where tasks cannot run in the cell as it is, O(tasks);
 //   - where the cell's scheduler has limits, O(machines) and O(tasks);
-//   - where these are short, O(tasks × log tasks).
+//   - where these bind, O(tasks × log tasks).
 //
 // It allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
@@ -56,9 +56,9 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.begin()
 	if s.exchange.phase == planning {
 		seen := s.watch.look(ctx, now)
-		s.promises.keep()
+		s.promises.recheckDirty()
 		s.admission.admit(seen.left)
-		s.keeper.reserve()
+		s.reserver.reserve()
 		plan := s.solve(ctx, seen)
 		s.promises.follow(plan)
 		s.admission.within(plan)
@@ -83,9 +83,9 @@ func (s *Scheduler[J, T]) begin() {
 	s.fleet.forgetRoom()
 }
 
-// solve returns what a new plan changes: nothing if the cell could not be seen.
+// solve returns the changes of a new plan, none if the cell could not be read.
 func (s *Scheduler[J, T]) solve(ctx context.Context, seen sight) (changes []quincy.Change[T]) {
-	s.arcs.seek()
+	s.arcs.retarget()
 	s.book.count()
 	if seen.fresh {
 		changes = s.book.solve(ctx)

@@ -68,7 +68,7 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	}
 	tk := &task[J, T]{
 		key: t, want: Task[J]{Job: runs.Job, Need: a.Need, Account: a.Account, Precedence: a.Precedence},
-		job: j, small: a.Need.Fits(s.cfg.Slot), fitter: -1,
+		job: j, small: a.Need.Fits(s.cfg.Slot), exactPos: -1,
 		started: since, since: at, waited: int64(runs.Waited / s.cfg.Unit),
 	}
 	h := &hold[J, T]{id: a.ID, task: tk, on: m, need: a.Need, booked: true, pos: len(m.holds)}

@@ -39,7 +39,7 @@ type Scheduler[J, T comparable] struct {
 	book      book[J, T]
 	promises  promises[J, T]
 	admission admission[J, T]
-	keeper    keeper[J, T]
+	reserver  reserver[J, T]
 	arcs      arcs[J, T]
 	exchange  exchange[J, T]
 	watch     watch[J, T]
@@ -58,7 +58,7 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	s.clock = clock{unit: cfg.Unit, patience: max(1, int64(cfg.Patience/cfg.Unit))}
 	s.fleet = fleet[J, T]{
 		cfg: &s.cfg, resync: true, beyond: map[locality.Node]omega.MachineID{},
-		able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
+		couldFitOf: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
 	}
 	s.book = book[J, T]{
 		clock: &s.clock, fleet: &s.fleet, round: &s.round, planner: planner,
@@ -66,13 +66,13 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	}
 	s.promises = promises[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, round: &s.round}
 	s.admission = admission[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, round: &s.round}
-	s.keeper = keeper[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission}
-	s.arcs = arcs[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, keeper: &s.keeper}
+	s.reserver = reserver[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission}
+	s.arcs = arcs[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, reserver: &s.reserver}
 	s.exchange = exchange[J, T]{
-		cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission, keeper: &s.keeper,
+		cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission, reserver: &s.reserver,
 		round: &s.round, mu: &s.mu, attempt: omega.Attempt{Store: cfg.Store},
 	}
-	s.watch = watch[J, T]{cfg: &s.cfg, fleet: &s.fleet, round: &s.round, book: &s.book, keeper: &s.keeper, exchange: &s.exchange}
+	s.watch = watch[J, T]{cfg: &s.cfg, fleet: &s.fleet, round: &s.round, book: &s.book, reserver: &s.reserver, exchange: &s.exchange}
 	return s, nil
 }
 
@@ -100,7 +100,7 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	if err := s.admissible(t, &want); err != nil {
 		return err
 	}
-	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1, over: s.admission.short}
+	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, exactPos: -1, limited: s.admission.limited}
 	s.book.tasks[t] = tk
 	if err := s.book.planner.AddTask(t, want.Job, at); err != nil {
 		s.book.unflag(tk)
@@ -108,7 +108,7 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 		return err
 	}
 	s.book.enlist(tk, now, at)
-	s.book.seeks(tk)
+	s.book.listExact(tk)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 	if err != nil {
 		return err
 	}
-	if tk.run == nil || !tk.run.leaving || tk.going {
+	if tk.run == nil || !tk.run.ending || tk.stopping {
 		return about(t, ErrRuns)
 	}
 	s.book.free(tk.run)
@@ -193,13 +193,13 @@ func (s *Scheduler[J, T]) Done(t T) error {
 	s.book.unplan(tk)
 	if tk.run != nil {
 		s.book.free(tk.run)
-		tk.run, tk.going = nil, false
+		tk.run, tk.stopping = nil, false
 	}
 	if s.rounding { // the report of the round is not read yet
 		s.round.report.Stop = slices.DeleteFunc(s.round.report.Stop, func(one Stop[T]) bool { return one.Task == t })
 	}
-	s.book.unlist(tk)
-	s.book.list = drop(s.book.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
+	s.book.unlistExact(tk)
+	s.book.list = removeAt(s.book.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
 	s.book.unflag(tk)
 	tk.job.tasks--
 	delete(s.book.tasks, t)

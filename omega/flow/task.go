@@ -17,13 +17,13 @@ import (
 //
 // In the first three, run may be what it was told to leave and has not yet.
 type task[J, T comparable] struct {
-	key    T
-	want   Task[J]
-	job    *job[J]
-	small  bool // needs no more than a slot
-	exact  bool // it was sent where it had no room: see seek
-	sought bool // a round has looked where it fits since
-	stirs  int  // Scheduler.stirs when it was sent
+	key        T
+	want       Task[J]
+	job        *job[J]
+	small      bool // needs no more than a slot
+	exact      bool // it was sent where it had no room: see retarget
+	retargeted bool // a round has looked where it fits since
+	sentEpoch  int  // fleet.epoch when it was sent
 
 	at        *machine[J, T]
 	run, next *hold[J, T]
@@ -35,33 +35,33 @@ type task[J, T comparable] struct {
 	stuck, pinned bool
 	unwilling     bool  // to wait costs it no more than any arc, now and later
 	refused       error // why it was, lately
-	over          bool  // it waits for what limits leave: it has arcs to wait only
-	tried         bool  // a plan could place it since it waits, and has not
-	opened        int64 // when it last was not over any more
-	sure          bool  // its room was kept for it, and it is not preempted before it has started
-	yields        bool  // it is to stop for one of those, if that is placed
-	due           bool  // its job is below its low without it, by the last look
+	limited       bool  // it waits for the limits: its only arcs are to wait
+	tried         bool  // a plan could have placed it since it waits, and has not
+	opened        int64 // when it was last not limited any more
+	assured       bool  // its room was reserved, and it is not preempted before it has started
+	swappedOut    bool  // it is to stop for a limited task, if that is placed
+	belowMin      bool  // without it, its job is below its minimum, by the last look
 	gain          gain
-	going         bool           // it is to be told to stop, at the end of the round
-	reserved      bool           // it is in Scheduler.reserved
+	stopping      bool           // it is to be told to stop, at the end of the round
+	reserved      bool           // it is in exchange.reserved
 	item          int            // of the transaction, its claim
 	asked         *machine[J, T] // where that is, while it is on the way: see phase
 
-	pos, here, fitter int // places in Scheduler.list, machine.here, Scheduler.fitters
+	pos, here, exactPos int // places in book.list, machine.here, book.exactTasks
 }
 
 // runs reports whether it runs and was not told to stop.
-func (tk *task[J, T]) runs() bool { return tk.run != nil && !tk.run.leaving }
+func (tk *task[J, T]) runs() bool { return tk.run != nil && !tk.run.ending }
 
 // hold is an allocation.
 type hold[J, T comparable] struct {
-	id      omega.AllocationID
-	task    *task[J, T] // nil once it is to be released
-	on      *machine[J, T]
-	need    resources.Vector
-	booked  bool // the cell counts it; it was not preempted or lost
-	leaving bool // it is to become free
-	pos     int  // place in machine.holds
+	id     omega.AllocationID
+	task   *task[J, T] // nil once it is to be released
+	on     *machine[J, T]
+	need   resources.Vector
+	booked bool // the cell counts it; it was not preempted or lost
+	ending bool // it is to become free
+	pos    int  // place in machine.holds
 }
 
 // settle removes tk from the tasks to which room is promised.
@@ -86,8 +86,8 @@ func (tk *task[J, T]) correct(state *quincy.State, now int64) {
 	}
 }
 
-// drop takes out of list what is at i, and puts the last one there, which is told.
-func drop[E any](list []E, i int, moved func(last E)) []E {
+// removeAt removes element i of list, moves the last one there, and reports that to moved.
+func removeAt[E any](list []E, i int, moved func(last E)) []E {
 	end := len(list) - 1
 	list[i] = list[end]
 	moved(list[i])

@@ -18,13 +18,13 @@ type watch[J, T comparable] struct {
 	fleet    *fleet[J, T]
 	round    *outcome[T]
 	book     *book[J, T]
-	keeper   *keeper[J, T]
+	reserver *reserver[J, T]
 	exchange *exchange[J, T]
 
 	changed []omega.MachineState // scratch of look
 }
 
-// sight is the result of a look at the cell.
+// sight is the result of a refresh.
 type sight struct {
 	fresh bool             // the store has let it
 	left  resources.Vector // by the limits of the cell's scheduler
@@ -76,7 +76,7 @@ func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
 			w.take(h, mark.Until)
 		}
 	}
-	w.keeper.recount(snap)
+	w.reserver.recount(snap)
 	w.reopen(snap)
 	if w.fleet.joined {
 		w.fleet.joined = false
@@ -134,8 +134,8 @@ func (w *watch[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 // update notes what a machine has free.
 func (w *watch[J, T]) update(m *machine[J, T], st omega.MachineState) {
 	m.all, m.free, m.cond = st.Capacity, m.freeIn(w.cfg.Scheduler.Snapshot(), st.Free), st.Condition
-	w.fleet.touch(m)
-	w.fleet.stirs++
+	w.fleet.markDirty(m)
+	w.fleet.epoch++
 	w.fleet.forgetRoom()
 }
 
@@ -143,18 +143,18 @@ func (w *watch[J, T]) update(m *machine[J, T], st omega.MachineState) {
 func (w *watch[J, T]) lose(m *machine[J, T]) {
 	w.fleet.machines[m.node] = nil
 	w.fleet.freed = true
-	if w.keeper.kept.on == m {
-		w.keeper.unkeep()
+	if w.reserver.current.on == m {
+		w.reserver.unreserve()
 	}
 	w.fleet.forgetRoom()
 	w.fleet.slots -= m.slots
 	for len(m.here) > 0 {
 		tk := m.here[0]
 		if tk.runs() {
-			w.book.leave(tk)
+			w.book.endRun(tk)
 		}
 		w.book.unplan(tk)
-		w.book.seeks(tk)
+		w.book.listExact(tk)
 	}
 	for _, h := range m.holds {
 		h.unbook()
@@ -177,38 +177,38 @@ func (w *watch[J, T]) lose(m *machine[J, T]) {
 // has to leave by until, also if it was told to leave already.
 func (w *watch[J, T]) take(h *hold[J, T], until time.Time) {
 	h.unbook()
-	w.fleet.touch(h.on)
+	w.fleet.markDirty(h.on)
 	tk := h.task
 	if tk == nil {
 		return
 	}
 	if tk.run == h {
 		w.round.report.Stop = append(w.round.report.Stop, Stop[T]{Task: tk.key, Machine: h.on.id, Reason: Taken, By: until})
-		if h.leaving {
+		if h.ending {
 			return
 		}
-		w.book.leave(tk)
+		w.book.endRun(tk)
 	}
 	w.book.unplan(tk)
 	w.book.replan(tk)
-	w.book.seeks(tk)
+	w.book.listExact(tk)
 }
 
 // reopen looks whether the scheduler may claim machines again that it was
 // refused.
 func (w *watch[J, T]) reopen(snap *omega.Snapshot) {
-	w.fleet.barred = filter(w.fleet.barred, func(m *machine[J, T]) bool {
-		if w.fleet.machines[m.node] == m && m.cond == omega.Ready && !may(snap, m.node) {
+	w.fleet.forbidden = filter(w.fleet.forbidden, func(m *machine[J, T]) bool {
+		if w.fleet.machines[m.node] == m && m.cond == omega.Ready && !mayClaim(snap, m.node) {
 			return true
 		}
-		m.barred = false
-		w.fleet.touch(m)
+		m.forbidden = false
+		w.fleet.markDirty(m)
 		return false
 	})
 }
 
-// may reports whether the scheduler may claim n, which takes claims.
-func may(snap *omega.Snapshot, n locality.Node) bool {
+// mayClaim reports whether the scheduler may claim n, which takes claims.
+func mayClaim(snap *omega.Snapshot, n locality.Node) bool {
 	one := iter.Seq[locality.Node](func(yield func(locality.Node) bool) { yield(n) })
 	_, ok := snap.Find(omega.Query{Need: resources.Vector{}, Among: one}, omega.NextFit())
 	return ok
