@@ -28,10 +28,10 @@ func (n *Net) contend(t int32) {
 			if c+n.price[o.at] != best {
 				continue
 			}
-			if n.room(o.at) || n.shift(o.at) {
+			if n.room(o.at) || n.makeRoom(o.at) {
 				n.take(t, o.at, c)
 				n.note(t, second-c)
-				n.sinkIn(o.at)
+				n.absorb(o.at)
 				return
 			}
 			if l := &n.locs[o.at]; !l.leaf || l.out < l.capacity || l.down > 0 || n.price[o.at]-n.price[Sink] > ceiling {
@@ -112,9 +112,9 @@ func (n *Net) weakest(v Loc) (loser int32, limit int64) {
 	}
 }
 
-// shift makes room at the leaf v by sending a unit that a group has there to
+// makeRoom makes room at the leaf v by sending a unit that a group has there to
 // another leaf of the group, and reports whether it could.
-func (n *Net) shift(v Loc) bool {
+func (n *Net) makeRoom(v Loc) bool {
 	l := &n.locs[v]
 	if !l.leaf || l.down == 0 || l.out < l.capacity || l.excess > 0 {
 		return false
@@ -123,6 +123,6 @@ func (n *Net) shift(v Loc) bool {
 		return false
 	}
 	n.move(step{v, l.parent, none, 0})
-	n.sinkIn(l.parent)
+	n.absorb(l.parent)
 	return true
 }

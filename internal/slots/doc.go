@@ -17,8 +17,8 @@
 //   - Each location has a price, the cost of getting from there to the sink.
 //   - Units move only along arcs of reduced cost 0.
 //   - When none are left, one search runs backwards from all locations in need. It gives
-//     every task without a place its shortest way at once. It changes the prices so that
-//     these ways have reduced cost 0.
+//     every task without a place its shortest path at once. It changes the prices so that
+//     these paths have reduced cost 0.
 //   - Where many locations are in need, searches the other way round take turns with
 //     these.
 //
@@ -26,7 +26,7 @@
 // searches, while guessed prices left up to a hundred. These were tried before, on 2,500
 // machines:
 //
-//   - a guess as if all slots were alike: up to 20 times as slow where tasks prefer the
+//   - warm prices, as if all slots were alike: up to 20 times as slow where tasks prefer the
 //     same few machines;
 //   - a rise for every bid, not only for ties: 1,000 tasks are left to searches, not 0;
 //   - a fixed least rise: 1/150 of the mean difference of costs leaves twice as many

@@ -12,8 +12,8 @@ func (n *Net) Fallbacks() (restarts, scalings int) { return n.restarts, n.scalin
 // Used returns how many arcs the last Solve has looked at, and how many there are.
 func (n *Net) Used() (looks, arcs int64) { return n.work.used, n.arcs() }
 
-// Looked returns how many arcs the last Ways has looked at, about.
-func (n *Net) Looked() int64 { return n.ways.from.arcs + n.ways.to.arcs }
+// Looked returns how many arcs the last Paths has looked at, about.
+func (n *Net) Looked() int64 { return n.paths.from.arcs + n.paths.to.arcs }
 
 // Shift moves all prices, but that of except, as many rounds would.
 func (n *Net) Shift(by int64, except Loc) {

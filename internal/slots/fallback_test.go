@@ -11,7 +11,7 @@ import (
 )
 
 // worst is an assignment in which the cost of task i on machine j is i × j. Of all
-// matrices it is one of the hardest for shortest ways: most of the placed tasks have to
+// matrices it is one of the hardest for shortest paths: most of the placed tasks have to
 // move for each that comes.
 func worst(size int) *slots.Net {
 	n := slots.New()
@@ -74,7 +74,7 @@ func TestSolve_TakesOverPricesOfFullRacks(t *testing.T) {
 	require.Positive(t, scalings)
 }
 
-// Costs beyond what cost scaling takes are left to the shortest ways after all.
+// Costs beyond what cost scaling takes are left to the shortest paths after all.
 func TestSolve_GoesOnWhereCostScalingCannot(t *testing.T) {
 	n, first := ladder(1<<14, 1<<45)
 	n.SetLooks(0, 0, 64)

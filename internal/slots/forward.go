@@ -1,10 +1,10 @@
 package slots
 
-// spread finds the shortest way to every location in need from any unit without a place,
-// forwards. It raises prices so that the arcs of these ways have reduced cost 0.
+// spread finds the shortest path to every location in need from any unit without a place,
+// forwards. It raises prices so that the arcs of these paths have reduced cost 0.
 //
-// After shorten every unit has a way. But where many slots are wanted and many units want
-// one, most ways lead to the same few slots: those next to the cluster, which all can
+// After shorten every unit has a path. But where many slots are wanted and many units want
+// one, most paths lead to the same few slots: those next to the cluster, which all can
 // reach. After spread the others are as near as these. Without it every next search finds
 // a few more, up to a hundred times.
 func (n *Net) spread() {
@@ -42,7 +42,7 @@ func (n *Net) spread() {
 	}
 	for i, v := range s.order {
 		n.price[v] += s.dist - s.label[v].dist
-		// Ways lead from later to earlier ranks, as after shorten.
+		// Paths lead from later to earlier ranks, as after shorten.
 		s.label[v].rank = int32(len(s.order) - i)
 	}
 	n.moved(s.dist)

@@ -87,7 +87,7 @@ func (c *grid) ground() {
 			options = slices.DeleteFunc(options, func(o slots.Option) bool { return o.At == leaf })
 			options = append(options, slots.Option{Base: c.Stay(c.tasks[i], m), At: leaf})
 		}
-		c.net.Ground(number, leaf, options)
+		c.net.ReplaceAt(number, leaf, options)
 	}
 	c.net.Forget()
 }

@@ -28,7 +28,7 @@ func ladder(machines int, dear int64) (n *slots.Net, first slots.Loc) {
 	return n, locs[0]
 }
 
-// The longest way there is, at the largest costs: prices come to 2^61.
+// The longest path there is, at the largest costs: prices come to 2^61.
 func TestSolve_HoldsTheLargestCosts(t *testing.T) {
 	const machines, dear = 1<<16 - 2, 1 << 45
 	for name, looks := range map[string]int64{"prices kept": math.MaxInt64, "prices by auction": 0} {

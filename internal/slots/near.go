@@ -1,7 +1,7 @@
 package slots
 
 // near finds places for tasks one by one, forwards, where these are not far. With free
-// slots about, most ways are short, and a search of everything from the free slots on
+// slots about, most paths are short, and a search of everything from the free slots on
 // would be a waste. It gives up on a task after a few looks, and on all when it has to
 // give up too often.
 func (n *Net) near() {
@@ -19,8 +19,8 @@ const (
 	maxLooks  = 1 << 14 // options looked at for one task
 )
 
-// reachOut finds the shortest way from the idle task t to a location that can take one
-// more. It raises the prices so that the way has reduced cost 0, and moves the unit along
+// reachOut finds the shortest path from the idle task t to a location that can take one
+// more. It raises the prices so that the path has reduced cost 0, and moves the unit along
 // it.
 func (n *Net) reachOut(t int32) bool {
 	s := &n.search
@@ -143,7 +143,7 @@ func (n *Net) arrive(v Loc) {
 	}
 	n.moved(s.label[v].dist)
 	if v != Sink {
-		defer n.sinkIn(v)
+		defer n.absorb(v)
 	}
 	for {
 		st := s.from[v]

@@ -51,10 +51,10 @@ type Net struct {
 
 	limits limits
 
-	pool   []int64
-	search search
-	ways   wayfinder
-	back   back
+	pool    []int64
+	search  search
+	paths   shortestPaths
+	returns returnSearch
 
 	looks              struct{ warm, cold int64 } // budgets
 	work               work

@@ -9,9 +9,9 @@ type step struct {
 }
 
 // push moves one unit from v to a location in need, which may be v itself unless away is
-// set, and reports whether there was a way. Only arcs of reduced cost 0 are used. They
+// set, and reports whether there was a path. Only arcs of reduced cost 0 are used. They
 // lead only towards locations that the last search found to be nearer to need, by their
-// rank, so that no way leads around in circles. A location that led nowhere is not tried
+// rank, so that no path leads around in circles. A location that led nowhere is not tried
 // again.
 func (n *Net) push(v Loc, away bool) bool {
 	s := &n.search
@@ -46,7 +46,7 @@ func (n *Net) push(v Loc, away bool) bool {
 func (n *Net) move(st step) {
 	if st.task != none {
 		n.leave(st.task)
-		n.sit(st.task, st.to, st.cost)
+		n.place(st.task, st.to, st.cost)
 		return
 	}
 	switch from, to := &n.locs[st.from], &n.locs[st.to]; {

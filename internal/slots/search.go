@@ -74,8 +74,8 @@ func (s *search) relaxTask(t int32, d int64) {
 	s.add(^t, d)
 }
 
-// shorten finds the shortest way from every unit without a place to a location
-// in need, and changes prices so that the arcs of these ways have reduced cost
+// shorten finds the shortest path from every unit without a place to a location
+// in need, and changes prices so that the arcs of these paths have reduced cost
 // 0. It returns how many sources it reached; those are tasks without a place,
 // and locations with an excess.
 func (n *Net) shorten() (reached int) {
@@ -148,7 +148,7 @@ func (s *search) settle(v Loc) bool {
 	return true
 }
 
-// cheapen lowers prices so that the shortest ways from where the search is to
+// cheapen lowers prices so that the shortest paths from where the search is to
 // where it began have reduced cost 0.
 func (n *Net) cheapen() {
 	s := &n.search

@@ -22,7 +22,7 @@ func (n *Net) seat(t int32, leaf bool) {
 		if cost+n.price[o.at] == best && n.locs[o.at].leaf == leaf && n.room(o.at) {
 			n.take(t, o.at, cost)
 			n.note(t, second-cost)
-			n.sinkIn(o.at)
+			n.absorb(o.at)
 			return
 		}
 	}
@@ -53,7 +53,7 @@ func (n *Net) take(t int32, v Loc, cost int64) {
 	n.idle[n.cur[t].pos] = moved
 	n.cur[moved].pos = n.cur[t].pos
 	n.idle = n.idle[:last]
-	n.sit(t, v, cost)
+	n.place(t, v, cost)
 }
 
 // room reports whether v, or a leaf below v, can take one more at once.
@@ -77,8 +77,8 @@ func (n *Net) room(v Loc) bool {
 	return false
 }
 
-// sinkIn lets the unit that v has got too many go on as room found.
-func (n *Net) sinkIn(v Loc) {
+// absorb lets the surplus unit of v go on as room found.
+func (n *Net) absorb(v Loc) {
 	l := &n.locs[v]
 	if l.excess <= 0 {
 		return
@@ -89,5 +89,5 @@ func (n *Net) sinkIn(v Loc) {
 	}
 	k := n.kids[v][l.kid]
 	n.move(step{v, k, none, 0})
-	n.sinkIn(k)
+	n.absorb(k)
 }

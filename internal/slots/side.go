@@ -5,25 +5,25 @@ import "math"
 // side is one of two searches that are to meet: what it has got to so far, and
 // what is next.
 type side struct {
-	points []waypoint // by location
-	queue  []wayItem  // a heap, nearest first, lower numbers first among equals
-	round  int32      // points of others are old
-	arcs   int64      // how many it has looked at
+	labels []pathLabel // by location
+	queue  []pathItem  // a heap, nearest first, lower numbers first among equals
+	round  int32       // points of others are old
+	arcs   int64       // how many it has looked at
 }
 
-// waypoint is a location as seen by a side: its distance, and the arc that led there.
-type waypoint struct {
+// pathLabel is a location as seen by a side: its distance, and the arc that led there.
+type pathLabel struct {
 	far   distance
 	hop   hop
 	round int32
 }
 
-type wayItem struct {
+type pathItem struct {
 	far distance
 	at  Loc
 }
 
-func (a wayItem) less(b wayItem) bool {
+func (a pathItem) less(b pathItem) bool {
 	if a.far != b.far {
 		return a.far.less(b.far)
 	}
@@ -32,10 +32,10 @@ func (a wayItem) less(b wayItem) bool {
 
 // begin forgets what the side has got to.
 func (s *side) begin(locs int) {
-	s.points = grown(s.points, locs)
+	s.labels = grown(s.labels, locs)
 	if s.round == math.MaxInt32 {
 		s.round = 0
-		clear(s.points)
+		clear(s.labels)
 	}
 	s.round++
 	s.queue = s.queue[:0]
@@ -43,22 +43,22 @@ func (s *side) begin(locs int) {
 
 // reach notes that it gets to v by h, if that is the nearest so far.
 func (s *side) reach(v Loc, far distance, h hop) bool {
-	p := &s.points[v]
+	p := &s.labels[v]
 	if p.round == s.round && !far.less(p.far) {
 		return false
 	}
-	*p = waypoint{far: far, hop: h, round: s.round}
-	s.push(wayItem{far, v})
+	*p = pathLabel{far: far, hop: h, round: s.round}
+	s.push(pathItem{far, v})
 	return true
 }
 
 // next returns the nearest location that is not settled; false if there is none.
 func (s *side) next() (Loc, distance, bool) {
 	for len(s.queue) > 0 {
-		if it := s.queue[0]; it.far == s.points[it.at].far {
+		if it := s.queue[0]; it.far == s.labels[it.at].far {
 			return it.at, it.far, true
 		}
-		s.settle() // it was got to by a shorter way since
+		s.settle() // it was got to by a shorter path since
 	}
 	return none, distance{}, false
 }
@@ -90,7 +90,7 @@ func (s *side) settle() {
 	}
 }
 
-func (s *side) push(it wayItem) {
+func (s *side) push(it pathItem) {
 	s.queue = append(s.queue, it)
 	q := s.queue
 	i := len(q) - 1

@@ -42,7 +42,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	}
 	n.elapse(now)
 	fresh := len(n.idle) == n.live
-	anew := !n.usable() || n.crowded()
+	anew := !n.usable() || n.auctionPays()
 	looks := n.looks.warm
 	if anew {
 		looks = n.looks.cold
@@ -75,11 +75,11 @@ func (n *Net) run(ctx context.Context, anew, fresh bool, looks int64) error {
 	n.work.begin(ctx, n.arcs(), looks)
 	ok := (!anew || n.auction()) && n.adjust()
 	if ok && anew && len(n.idle) > n.live/4 {
-		ok = n.guess() && n.adjust()
+		ok = n.warmPrices() && n.adjust()
 	}
 	if ok {
 		n.forgetLimits()
-		n.seatThoseNear(fresh && !anew)
+		n.seatNear(fresh && !anew)
 		for n.open() && n.work.goOn() {
 			if !n.advance() && n.work.goOn() {
 				return n.infeasible()
@@ -98,25 +98,25 @@ func (n *Net) run(ctx context.Context, anew, fresh bool, looks int64) error {
 // arcs is how many arcs there are, about.
 func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 
-// seatThoseNear does what does not take a search of everything. If few should be left
+// seatNear does what does not take a search of everything. If few should be left
 // by then, it stops the Solve where more are.
-func (n *Net) seatThoseNear(few bool) {
-	if n.roomy() {
+func (n *Net) seatNear(few bool) {
+	if n.plentyFree() {
 		n.fill()
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()
-	if few && !n.roomy() && len(n.idle) > n.live/16 {
+	if few && !n.plentyFree() && len(n.idle) > n.live/16 {
 		n.work.stop()
 		return
 	}
 	n.ascend()
-	if n.roomy() {
+	if n.plentyFree() {
 		n.near()
 	}
 }
 
-// advance finds the shortest ways for all units at once and sends units along
+// advance finds the shortest paths for all units at once and sends units along
 // them, and reports whether it could.
 func (n *Net) advance() bool {
 	before := len(n.idle)
@@ -137,8 +137,8 @@ func (n *Net) advance() bool {
 	return true
 }
 
-// roomy reports whether slots are free in numbers.
-func (n *Net) roomy() bool { return n.free > 2*int64(len(n.idle)) }
+// plentyFree reports whether slots are free in numbers.
+func (n *Net) plentyFree() bool { return n.free > 2*int64(len(n.idle)) }
 
 // open reports whether a unit is not where it belongs.
 func (n *Net) open() bool { return len(n.idle) > 0 || n.off > 0 }
@@ -150,7 +150,7 @@ func (n *Net) infeasible() error {
 	return fault.Newf("quincy", ErrInfeasible, "a location has more than it can pass on")
 }
 
-// pushAll sends units the ways that were found, until there are none, and
+// pushAll sends units the paths that were found, until there are none, and
 // reports whether there was one.
 func (n *Net) pushAll() bool {
 	moved := false
@@ -178,11 +178,11 @@ func (n *Net) pushAll() bool {
 	return moved
 }
 
-// crowded reports whether to begin anew: an auction is likely to take less than searches.
+// auctionPays reports whether to begin anew: an auction is likely to take less than searches.
 // That is so under two conditions. Not all tasks can have a slot, and many tasks have no
 // place, or many locations have more or less than they should.
-func (n *Net) crowded() bool {
-	if len(n.idle) < n.live && (n.roomy() || len(n.idle)+n.off <= max(16, n.live/50)) {
+func (n *Net) auctionPays() bool {
+	if len(n.idle) < n.live && (n.plentyFree() || len(n.idle)+n.off <= max(16, n.live/50)) {
 		return false
 	}
 	slots := int64(0)

@@ -13,10 +13,10 @@ import (
 //  1. Costs are within 2^44 at all times, see the planner, where there are at most 2^16
 //     locations. Where there are n times as many, Solve refuses costs beyond 2^44/n, see
 //     fits.
-//  2. A shortest way comes to a location once. It comes by a task that costs up to 2^45
-//     more there than where it sat, or by an arc that costs nothing. So costs along a way
+//  2. A shortest path comes to a location once. It comes by a task that costs up to 2^45
+//     more there than where it sat, or by an arc that costs nothing. So costs along a path
 //     are within 2^61 - 2^45.
-//  3. While no price is farther from 0 than 2^61, the distance between the ends of a way
+//  3. While no price is farther from 0 than 2^61, the distance between the ends of a path
 //     is thus below 2^61 + 2^62. So distance and price together are below 2^63.
 //  4. Other sums may wrap around before they come to a distance, which does no harm.
 const (
@@ -28,7 +28,7 @@ const (
 	distant = int64(1) << 52
 )
 
-// fits returns an error if there are more than 2^16 locations and the cost of a way may
+// fits returns an error if there are more than 2^16 locations and the cost of a path may
 // not fit. Costs count at any time up to 2^28.
 func (n *Net) fits() error {
 	locs := int64(len(n.locs))

@@ -70,8 +70,8 @@ func (n *Net) rest(t int32) {
 	n.idle = append(doubled(n.idle, 1), t)
 }
 
-// sit puts t, which sits nowhere and is not among the idle, at v.
-func (n *Net) sit(t int32, v Loc, cost int64) {
+// place puts t, which sits nowhere and is not among the idle, at v.
+func (n *Net) place(t int32, v Loc, cost int64) {
 	l := &n.locs[v]
 	n.cur[t] = place{cost: cost, at: v, pos: int32(len(l.here))}
 	n.total.add(cost)

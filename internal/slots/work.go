@@ -21,7 +21,7 @@ const (
 var errSpent = errors.New("quincy: out of budget")
 
 // work counts the arcs that a Solve looks at, and stops it: the caller does not want the
-// result any more, or there must be a better way. Between any two steps before which it
+// result any more, or there must be a better path. Between any two steps before which it
 // is asked, prices and places are in order.
 type work struct {
 	err   func() error // of the context

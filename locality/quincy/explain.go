@@ -160,7 +160,7 @@ func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	}
 	_, _, placed := p.net.At(number)
 	e.placeless = !placed
-	for _, w := range p.net.Ways(number, p.now) {
+	for _, w := range p.net.Paths(number, p.now) {
 		e.Ways = append(e.Ways, p.wayOf(it.job, w))
 	}
 	slices.SortStableFunc(e.Ways, func(a, b Way[J, T]) int {
@@ -175,7 +175,7 @@ func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	return e, nil
 }
 
-func (p *Planner[J, T]) wayOf(of *job[J], w net.Way) Way[J, T] {
+func (p *Planner[J, T]) wayOf(of *job[J], w net.Path) Way[J, T] {
 	way := Way[J, T]{
 		To: p.targetOf(w.Option.At), Cost: w.Option.Base + int64(w.Option.Slope)*p.now,
 		Open: w.Open, Extra: w.Extra,

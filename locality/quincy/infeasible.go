@@ -21,7 +21,7 @@ func (p *Planner[J, T]) infeasible() error {
 	if due > slots {
 		return refuse(ErrInfeasible, "plan: jobs are to run %d tasks at least, the sum of their E, and there are %d slots: lower E or add machines", due, slots)
 	}
-	tasks, locs := p.net.Stuck()
+	tasks, locs := p.net.Unplaceable()
 	switch left := p.net.Unplaced(); {
 	case slices.Contains(locs, net.Sink):
 		return p.tooFewWait(locs)

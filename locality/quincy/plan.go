@@ -151,7 +151,7 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	case stays && at == leaf:
 		return nil
 	case stays: // it sits above the machine where it runs, to which it has an arc
-		p.net.Ground(number, leaf, p.former(number, leaf, cost))
+		p.net.ReplaceAt(number, leaf, p.former(number, leaf, cost))
 		return nil
 	case !placed:
 		c.Action = Preempt
@@ -169,7 +169,7 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	if err != nil {
 		options = p.former(number, leaf, cost)
 	}
-	p.net.Ground(number, leaf, options)
+	p.net.ReplaceAt(number, leaf, options)
 	return err
 }
 

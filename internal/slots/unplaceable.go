@@ -1,13 +1,13 @@
 package slots
 
-// Stuck returns the reach of the units that can never have a place, after a Solve that
+// Unplaceable returns the reach of the units that can never have a place, after a Solve that
 // found no solution. It is the tasks that could give way, and the locations, in ascending
 // order.
 //
 // By the max-flow min-cut theorem these locations cannot hold these tasks. If the sink is
 // among them, the other tasks are too few for the units that leaves elsewhere keep. The
 // result is empty if the solver stopped before it came to that. Cost: O(options).
-func (n *Net) Stuck() (tasks []int32, locs []Loc) {
+func (n *Net) Unplaceable() (tasks []int32, locs []Loc) {
 	saved, f := n.saved(), flood{net: n, locs: make([]bool, len(n.locs)), tasks: make([]bool, len(n.tasks))}
 	for _, t := range n.idle {
 		lost := true
@@ -61,7 +61,7 @@ func (f *flood) task(t int32) {
 	}
 }
 
-// leave goes all ways that a unit can leave v.
+// leave follows all arcs by which a unit can leave v.
 func (f *flood) leave(v Loc) {
 	l := &f.net.locs[v]
 	for i := range l.here {

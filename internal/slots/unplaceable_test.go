@@ -13,7 +13,7 @@ import (
 
 // What is named cannot be, as one can count: more tasks than there is room where
 // they have arcs to, or a leaf that tasks elsewhere are too few for.
-func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
+func TestUnplaceable_IsProofThatThereIsNoSolution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := slots.New()
 		looks := rapid.SampledFrom([]int64{0, 2, 1000})
@@ -48,7 +48,7 @@ func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 		if n.Solve(context.Background(), 0) == nil {
 			return
 		}
-		tasks, locs := n.Stuck()
+		tasks, locs := n.Unplaceable()
 		require.NotEmpty(t, locs)
 		require.True(t, slices.IsSorted(tasks))
 		require.True(t, slices.IsSorted(locs))
@@ -89,7 +89,7 @@ func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 
 // Tasks that hold a slot through a group, or only by way of the sink, are in the
 // way as well.
-func TestStuck_FindsAllInTheWay(t *testing.T) {
+func TestUnplaceable_FindsAllInTheWay(t *testing.T) {
 	n := slots.New()
 	group := n.AddGroup(slots.Sink)
 	leaf := n.AddLeaf(group)
@@ -98,7 +98,7 @@ func TestStuck_FindsAllInTheWay(t *testing.T) {
 	require.NoError(t, n.Solve(context.Background(), 0))
 	b := n.Add([]slots.Option{{At: leaf}})
 	require.ErrorIs(t, n.Solve(context.Background(), 0), slots.ErrInfeasible)
-	tasks, locs := n.Stuck()
+	tasks, locs := n.Unplaceable()
 	require.Equal(t, []int32{a, b}, tasks)
 	require.Equal(t, []slots.Loc{group, leaf}, locs)
 
@@ -109,7 +109,7 @@ func TestStuck_FindsAllInTheWay(t *testing.T) {
 	n.SetLeaf(needy, 1, 0)
 	a, b = n.Add([]slots.Option{{At: one}}), n.Add([]slots.Option{{At: two}})
 	require.ErrorIs(t, n.Solve(context.Background(), 0), slots.ErrInfeasible)
-	tasks, locs = n.Stuck()
+	tasks, locs = n.Unplaceable()
 	require.Equal(t, []int32{a, b}, tasks)
 	require.Equal(t, []slots.Loc{slots.Sink, one, two}, locs)
 }

@@ -1,9 +1,9 @@
 package slots
 
-// backLooks is how many tasks, and kids of groups, are looked at to bring a task back to
+// maxReturnLooks is how many tasks, and kids of groups, are looked at to bring a task back to
 // its former place. It is enough for exchanges of two or three, which most are. With
 // twice as many it brings back hardly more, and takes half as long again.
-const backLooks = 16
+const maxReturnLooks = 16
 
 // Stay gives t a place at leaf again, after Solve gave it another one, if that costs
 // nothing. T must have an option there that is as good, and so must each of the tasks
@@ -23,11 +23,11 @@ func (n *Net) Stay(t int32, leaf Loc, free func(t int32) bool) bool {
 			continue
 		}
 		cost := o.cost(n.now)
-		if cost+n.price[leaf] != n.cur[t].cost+n.price[from] || !n.wayBack(t, leaf, from, free) {
+		if cost+n.price[leaf] != n.cur[t].cost+n.price[from] || !n.returnPath(t, leaf, from, free) {
 			return false
 		}
 		n.move(step{from, leaf, t, cost})
-		b := &n.back
+		b := &n.returns
 		for at := len(b.steps) - 1; at > 0; at = b.before[at] {
 			n.move(b.steps[at])
 		}
@@ -36,16 +36,16 @@ func (n *Net) Stay(t int32, leaf Loc, free func(t int32) bool) bool {
 	return false
 }
 
-// back is scratch of wayBack: the arcs by which locations were reached, and which
+// returnSearch is scratch of returnPath: the arcs by which locations were reached, and which
 // of them came before.
-type back struct {
+type returnSearch struct {
 	steps  []step
 	before []int
 	looks  int
 }
 
 // reach notes that st leads to a location that was not reached before.
-func (b *back) reach(before int, st step) {
+func (b *returnSearch) reach(before int, st step) {
 	for _, known := range b.steps {
 		if known.to == st.to {
 			return
@@ -54,14 +54,14 @@ func (b *back) reach(before int, st step) {
 	b.steps, b.before = append(b.steps, st), append(b.before, before)
 }
 
-// wayBack finds arcs by which a unit can go from leaf, which t takes, to where t
+// returnPath finds arcs by which a unit can go from leaf, which t takes, to where t
 // comes from: breadth first, so that few tasks move. The last step is the last arc.
-func (n *Net) wayBack(t int32, leaf, to Loc, free func(t int32) bool) bool {
-	b := &n.back
+func (n *Net) returnPath(t int32, leaf, to Loc, free func(t int32) bool) bool {
+	b := &n.returns
 	b.steps, b.before, b.looks = b.steps[:0], b.before[:0], 0
 	b.reach(0, step{to: leaf})
-	for at := 0; at < len(b.steps) && b.looks < backLooks; at++ {
-		n.onward(at, t, to, free)
+	for at := 0; at < len(b.steps) && b.looks < maxReturnLooks; at++ {
+		n.expandReturn(at, t, to, free)
 		if last := len(b.steps) - 1; b.steps[last].to == to {
 			return true
 		}
@@ -69,20 +69,20 @@ func (n *Net) wayBack(t int32, leaf, to Loc, free func(t int32) bool) bool {
 	return false
 }
 
-// onward reaches what a unit can go to from a location, up to the one it is to get
+// expandReturn reaches what a unit can go to from a location, up to the one it is to get
 // to.
-func (n *Net) onward(at int, t int32, to Loc, free func(t int32) bool) {
-	b, v := &n.back, n.back.steps[at].to
+func (n *Net) expandReturn(at int, t int32, to Loc, free func(t int32) bool) {
+	b, v := &n.returns, n.returns.steps[at].to
 	price := n.price[v]
 	lead := func(st step) bool {
 		b.looks++
 		if n.price[st.to] == price {
 			b.reach(at, st)
 		}
-		return b.steps[len(b.steps)-1].to == to || b.looks >= backLooks
+		return b.steps[len(b.steps)-1].to == to || b.looks >= maxReturnLooks
 	}
 	if v == Sink {
-		if w := n.under(to); n.locs[w].leaf && n.locs[w].out > 0 {
+		if w := n.leafBelow(to); n.locs[w].leaf && n.locs[w].out > 0 {
 			lead(step{v, w, none, 0})
 		}
 		return
@@ -111,7 +111,7 @@ func (n *Net) onward(at int, t int32, to Loc, free func(t int32) bool) {
 				}
 			}
 		}
-		if b.looks >= backLooks {
+		if b.looks >= maxReturnLooks {
 			return
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// guess sets prices from which Solve starts where an auction leaves many tasks without a
-// place: where they are indifferent among nearly all slots, and too many want one.
+// warmPrices sets prices from which Solve starts where an auction leaves many tasks
+// without a place: where they are indifferent among nearly all slots, and too many want one.
 //
 // Any prices will do that are the same for groups and all below them, in any placement.
 // These are the prices of a world in which all slots are alike, so that only the set of
@@ -19,7 +19,7 @@ import (
 //  3. If that is more than there are slots, the slots' price is the payment of the last
 //     task that gets one.
 //  4. Each job's price of waiting then makes as many wait as must.
-func (n *Net) guess() bool {
+func (n *Net) warmPrices() bool {
 	n.stale = true // even if this does not come to the end
 	var slots int64
 	bids, pool := make([][]int64, len(n.locs)), n.pool[:0]

@@ -33,8 +33,8 @@ func fewest(t require.TestingT, w *world, g *mcf.Graph) int {
 	return int((both.Cost%10 + 10) % 10)
 }
 
-// moved returns the tasks that move; -1 stands for the one that the way is for.
-func moved(at slots.Loc, way *slots.Way) (tasks []int32) {
+// moved returns the tasks that move; -1 stands for the one that the path is for.
+func moved(at slots.Loc, way *slots.Path) (tasks []int32) {
 	if way.Option.At != at {
 		tasks = append(tasks, -1)
 	}
@@ -44,9 +44,9 @@ func moved(at slots.Loc, way *slots.Way) (tasks []int32) {
 	return tasks
 }
 
-// What a way costs is what the oracle finds where the task has no other option,
+// What a path costs is what the oracle finds where the task has no other option,
 // and there is one if the oracle finds anything.
-func TestWays_CostWhatTheOracleSays(t *testing.T) {
+func TestPaths_CostWhatTheOracleSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for _, v := range w.waits { // some have to wait
@@ -64,7 +64,7 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 			options := w.net.Options(nil, task)
 			options = slices.DeleteFunc(options, func(o slots.Option) bool { return o.At == leaf })
 			options = append(options, slots.Option{Base: cost, At: leaf}) // a rack's price is that of the machine
-			w.net.Ground(task, leaf, options)
+			w.net.ReplaceAt(task, leaf, options)
 		}
 		best := w.net.Cost()
 		task := rapid.SampledFrom(w.tasks).Draw(t, "task")
@@ -74,7 +74,7 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 			first += len(w.net.Options(nil, other))
 		}
 		all := w.net.Options(nil, task)
-		for i, way := range w.net.Ways(task, w.now) {
+		for i, way := range w.net.Paths(task, w.now) {
 			require.Equal(t, all[i], way.Option)
 			g := w.net.Graph(w.now)
 			for k := range all {
@@ -113,22 +113,22 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 	})
 }
 
-// A search for the ways of one task is no search of everything. Where slots are free it
+// A search for the paths of one task is no search of everything. Where slots are free it
 // looks at less than a fiftieth of the arcs for half of the tasks, and at less than a
 // twentieth for most others.
-func TestWays_LookAtFewArcs(t *testing.T) {
+func TestPaths_LookAtFewArcs(t *testing.T) {
 	c := newCell(shapes.B(), 90)
 	require.NoError(t, c.net.Solve(t.Context(), 0))
 	for _, task := range c.tasks {
 		leaf := c.net.Below(task, slots.Sink)
 		_, cost, _ := c.net.At(task)
 		options := slices.DeleteFunc(c.net.Options(nil, task), func(o slots.Option) bool { return o.At == leaf })
-		c.net.Ground(task, leaf, append(options, slots.Option{Base: cost, At: leaf}))
+		c.net.ReplaceAt(task, leaf, append(options, slots.Option{Base: cost, At: leaf}))
 	}
 	require.NoError(t, c.net.Solve(t.Context(), 0))
 	var looked []int64
 	for i := 0; i < len(c.tasks); i += len(c.tasks) / 100 {
-		c.net.Ways(c.tasks[i], 0)
+		c.net.Paths(c.tasks[i], 0)
 		looked = append(looked, c.net.Looked())
 	}
 	slices.Sort(looked)
@@ -139,7 +139,7 @@ func TestWays_LookAtFewArcs(t *testing.T) {
 
 // A task that has to wait for its job can go to a free machine if another waits in its
 // stead; not one that has to wait for its own.
-func TestWays_LeaveJobsWhatTheyKeep(t *testing.T) {
+func TestPaths_LeaveJobsWhatTheyKeep(t *testing.T) {
 	for keeps := range 2 {
 		n := slots.New()
 		free, own, other := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)
@@ -153,7 +153,7 @@ func TestWays_LeaveJobsWhatTheyKeep(t *testing.T) {
 		}
 		stands := n.Add([]slots.Option{{At: other}, {Base: 2, At: own}})
 		require.NoError(t, n.Solve(t.Context(), 0))
-		way := n.Ways(task, 0)[1]
+		way := n.Paths(task, 0)[1]
 		require.Equal(t, keeps == 0, way.Open)
 		if way.Open {
 			require.Equal(t, []slots.Step{{Task: stands, From: other, To: own, Extra: 2}}, way.Steps)

@@ -5,16 +5,16 @@ package slots
 // group sends units to. It is prefer if it can be.
 func (n *Net) Below(t int32, prefer Loc) Loc {
 	v := n.cur[t].at
-	if n.sends(v, prefer) {
+	if n.flowsDown(v, prefer) {
 		return prefer
 	}
-	return n.under(v)
+	return n.leafBelow(v)
 }
 
-// under returns v, or where v is a group, a leaf below that it sends units to.
-func (n *Net) under(v Loc) Loc {
+// leafBelow returns v, or where v is a group, a leaf below that it sends units to.
+func (n *Net) leafBelow(v Loc) Loc {
 	for !n.locs[v].leaf {
-		next := n.fed(v)
+		next := n.activeKid(v)
 		if next == none {
 			break // not in a solved net: what sits at a group goes down
 		}
@@ -23,8 +23,8 @@ func (n *Net) under(v Loc) Loc {
 	return v
 }
 
-// sends reports whether units go from v down to leaf.
-func (n *Net) sends(v, leaf Loc) bool {
+// flowsDown reports whether units go from v down to leaf.
+func (n *Net) flowsDown(v, leaf Loc) bool {
 	for ; leaf != none && leaf != Sink; leaf = n.locs[leaf].parent {
 		if leaf == v {
 			return true
@@ -36,8 +36,8 @@ func (n *Net) sends(v, leaf Loc) bool {
 	return false
 }
 
-// fed returns a kid that v sends units to.
-func (n *Net) fed(v Loc) Loc {
+// activeKid returns a kid that v sends units to.
+func (n *Net) activeKid(v Loc) Loc {
 	l := &n.locs[v]
 	kids := n.kids[v]
 	for i := range kids {
@@ -50,10 +50,10 @@ func (n *Net) fed(v Loc) Loc {
 	return none
 }
 
-// Ground replaces the options of t, as SetOptions does. Leaf is one to which [Net.Below]
+// ReplaceAt replaces the options of t, as SetOptions does. Leaf is one to which [Net.Below]
 // says that t goes. If there is an option at leaf, t sits there from now on, with the
 // unit that the group had sent down for it.
-func (n *Net) Ground(t int32, leaf Loc, options []Option) {
+func (n *Net) ReplaceAt(t int32, leaf Loc, options []Option) {
 	group := n.cur[t].at
 	if group == leaf || !n.locs[leaf].leaf {
 		n.SetOptions(t, options)
@@ -68,7 +68,7 @@ func (n *Net) Ground(t int32, leaf Loc, options []Option) {
 		for v := leaf; v != group; v = n.locs[v].parent {
 			n.move(step{v, n.locs[v].parent, none, 0})
 		}
-		n.sit(t, leaf, o.Base+int64(o.Slope)*n.now)
+		n.place(t, leaf, o.Base+int64(o.Slope)*n.now)
 		n.changed = append(n.changed, t)
 		return
 	}

@@ -44,7 +44,7 @@ func TestStay_MovesOthersInARing(t *testing.T) {
 }
 
 // What costs more does not happen; nor does it below groups, where it may also be
-// that a unit goes down another way.
+// that a unit goes down another path.
 func TestStay_OnlyForTheSameCost(t *testing.T) {
 	n := slots.New()
 	group := n.AddGroup(slots.Sink)

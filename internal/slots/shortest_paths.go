@@ -2,11 +2,11 @@ package slots
 
 import "slices"
 
-// wayfinder finds the shortest ways from the options of a task to its goal: the location
+// shortestPaths finds the shortest paths from the options of a task to its goal: the location
 // where it sits, or the sink if it has no place. A unit that comes to any other location
 // ends there.
 //
-// It searches from both ends at once, until no way is left that could be shorter than the
+// It searches from both ends at once, until no path is left that could be shorter than the
 // one found. The search from the goal serves all options. It is for a goal that is hard
 // to come to, such as waiting in a job of which as many tasks run as may. Forwards that
 // is a search of everything. The other one is for options that everything leads to, such
@@ -16,13 +16,13 @@ import "slices"
 //
 // The room of a leaf follows from the tasks that sit there, not from the flow. So a leaf
 // that a task has left since Solve has room.
-type wayfinder struct {
+type shortestPaths struct {
 	net      *Net
 	now      int64
 	task     int32
 	from, to side // the option, the goal
 	best     distance
-	meet     Loc // where the best way so far has both sides; none if there is none
+	meet     Loc // where the best path so far has both sides; none if there is none
 }
 
 // distance is the sum of reduced costs, and how many tasks give way.
@@ -47,56 +47,56 @@ type hop struct {
 	cost     int64
 }
 
-func (w *wayfinder) begin(n *Net, t int32, now int64) {
+func (w *shortestPaths) begin(n *Net, t int32, now int64) {
 	w.net, w.task, w.now = n, t, now
 	w.from.arcs, w.to.arcs = 0, 0
 	w.to.begin(len(n.locs))
 	w.to.reach(w.goal(), distance{}, hop{from: none, to: none})
 }
 
-func (w *wayfinder) goal() Loc {
+func (w *shortestPaths) goal() Loc {
 	if at := w.net.cur[w.task].at; at != none {
 		return at
 	}
 	return Sink
 }
 
-// way finds the way from an option.
-func (w *wayfinder) way(o Option) Way {
-	way := Way{Option: o, Leaf: none, Extra: o.Base + int64(o.Slope)*w.now}
+// path finds the path from an option.
+func (w *shortestPaths) path(o Option) Path {
+	path := Path{Option: o, Leaf: none, Extra: o.Base + int64(o.Slope)*w.now}
 	if at := w.net.cur[w.task].at; at != none {
-		way.Extra -= w.costAt(w.task, at)
+		path.Extra -= w.costAt(w.task, at)
 	}
 	w.search(o.At)
 	if w.meet == none {
-		return way
+		return path
 	}
-	way.Open = true
+	path.Open = true
 	at := o.At
 	for _, h := range w.hops() {
-		if way.Leaf == none && w.net.locs[h.from].leaf {
-			way.Leaf = h.from
+		if path.Leaf == none && w.net.locs[h.from].leaf {
+			path.Leaf = h.from
 		}
-		if last := len(way.Steps) - 1; last >= 0 && way.Steps[last].To == none && w.net.locs[h.from].leaf {
-			way.Steps[last].To = h.from
+		if last := len(path.Steps) - 1; last >= 0 && path.Steps[last].To == none && w.net.locs[h.from].leaf {
+			path.Steps[last].To = h.from
 		}
 		if h.task != none {
-			way.Steps = append(way.Steps, Step{Task: h.task, From: h.from, To: none, Extra: h.cost})
-			way.Extra += h.cost
+			path.Steps = append(path.Steps, Step{Task: h.task, From: h.from, To: none, Extra: h.cost})
+			path.Extra += h.cost
 		}
 		at = h.to
 	}
-	if way.Leaf == none {
-		way.Leaf = at
+	if path.Leaf == none {
+		path.Leaf = at
 	}
-	if last := len(way.Steps) - 1; last >= 0 && way.Steps[last].To == none {
-		way.Steps[last].To = at
+	if last := len(path.Steps) - 1; last >= 0 && path.Steps[last].To == none {
+		path.Steps[last].To = at
 	}
-	return way
+	return path
 }
 
-// search finds where the two sides of the shortest way meet.
-func (w *wayfinder) search(at Loc) {
+// search finds where the two sides of the shortest path meet.
+func (w *shortestPaths) search(at Loc) {
 	w.meet = none
 	w.from.begin(len(w.net.locs))
 	w.reach(&w.from, &w.to, at, distance{}, hop{from: none, to: none})
@@ -119,22 +119,22 @@ func (w *wayfinder) search(at Loc) {
 }
 
 // reach notes for a side that it gets to v, and whether it meets the other one
-// there on the best way so far.
-func (w *wayfinder) reach(s, other *side, v Loc, far distance, h hop) {
+// there on the best path so far.
+func (w *shortestPaths) reach(s, other *side, v Loc, far distance, h hop) {
 	if !s.reach(v, far, h) {
 		return
 	}
-	if p := &other.points[v]; p.round == other.round {
+	if p := &other.labels[v]; p.round == other.round {
 		if sum := far.plus(p.far); w.meet == none || sum.less(w.best) || sum == w.best && v < w.meet {
 			w.meet, w.best = v, sum
 		}
 	}
 }
 
-// hops returns the arcs of the best way.
-func (w *wayfinder) hops() (all []hop) {
+// hops returns the arcs of the best path.
+func (w *shortestPaths) hops() (all []hop) {
 	for v := w.meet; ; {
-		h := w.from.points[v].hop
+		h := w.from.labels[v].hop
 		if h.from == none {
 			break
 		}
@@ -143,7 +143,7 @@ func (w *wayfinder) hops() (all []hop) {
 	}
 	slices.Reverse(all)
 	for v := w.meet; ; {
-		h := w.to.points[v].hop
+		h := w.to.labels[v].hop
 		if h.from == none {
 			return all
 		}
@@ -154,7 +154,7 @@ func (w *wayfinder) hops() (all []hop) {
 
 // forwards and backwards return how many arcs there are out of v and into v,
 // about.
-func (w *wayfinder) forwards(v Loc) int64 {
+func (w *shortestPaths) forwards(v Loc) int64 {
 	l := &w.net.locs[v]
 	switch {
 	case v == Sink:
@@ -165,7 +165,7 @@ func (w *wayfinder) forwards(v Loc) int64 {
 	return int64(len(w.net.kids[v]))
 }
 
-func (w *wayfinder) backwards(v Loc) int64 {
+func (w *shortestPaths) backwards(v Loc) int64 {
 	if v == Sink {
 		return int64(len(w.net.locs))
 	}
@@ -173,9 +173,9 @@ func (w *wayfinder) backwards(v Loc) int64 {
 }
 
 // leave looks at all arcs with room out of v.
-func (w *wayfinder) leave(v Loc) {
+func (w *shortestPaths) leave(v Loc) {
 	n := w.net
-	far := w.from.points[v].far
+	far := w.from.labels[v].far
 	pass := func(h hop) { w.reach(&w.from, &w.to, h.to, far.plus(w.length(h)), h) }
 	l := &n.locs[v]
 	switch {
@@ -209,9 +209,9 @@ func (w *wayfinder) leave(v Loc) {
 }
 
 // enter looks at all arcs with room into v.
-func (w *wayfinder) enter(v Loc) {
+func (w *shortestPaths) enter(v Loc) {
 	n := w.net
-	far := w.to.points[v].far
+	far := w.to.labels[v].far
 	pass := func(h hop) { w.reach(&w.to, &w.from, h.from, far.plus(w.length(h)), h) }
 	if v == Sink {
 		for i := range n.locs {
@@ -239,7 +239,7 @@ func (w *wayfinder) enter(v Loc) {
 
 // length is how long an arc is. Reduced costs below 0, as there may be where costs
 // have changed since Solve, count as 0, so that the search ends.
-func (w *wayfinder) length(h hop) distance {
+func (w *shortestPaths) length(h hop) distance {
 	price := w.net.price
 	d := distance{cost: min(max(0, h.cost+price[h.to]-price[h.from]), never)}
 	if h.task != none {
@@ -249,7 +249,7 @@ func (w *wayfinder) length(h hop) distance {
 }
 
 // costAt returns what it costs now that t sits at v.
-func (w *wayfinder) costAt(t int32, v Loc) int64 {
+func (w *shortestPaths) costAt(t int32, v Loc) int64 {
 	if p := &w.net.cur[t]; p.at == v && w.now == w.net.now {
 		return p.cost
 	}

@@ -1,11 +1,11 @@
 package slots
 
-// Way is a way to seat a task at one of its options, with its steps and its cost.
-type Way struct {
+// Path is a chain of moves that seats a task at one of its options, with its cost.
+type Path struct {
 	Option Option
 	// Leaf is the leaf to which the task would come.
 	Leaf Loc
-	// Open says that there is a way.
+	// Open says that there is a path.
 	Open bool
 	// Steps are the other tasks that would have to go elsewhere.
 	Steps []Step
@@ -20,21 +20,21 @@ type Step struct {
 	Extra    int64
 }
 
-// Ways finds for each option of t, in their order, the way to seat t there at the time
+// Paths finds for each option of t, in their order, the path to seat t there at the time
 // now. It is the cheapest chain of other tasks that give way to each other, and of those
 // the shortest.
 //
-// All tasks with a place have to sit at leaves, as [Net.Ground] leaves them. The chains
+// All tasks with a place have to sit at leaves, as [Net.ReplaceAt] leaves them. The chains
 // are the cheapest if nothing has changed since Solve, and possible otherwise. Cost: that
-// of the searches, see wayfinder; O(options of all tasks × log locations) at worst.
-func (n *Net) Ways(t int32, now int64) []Way {
-	w := &n.ways
-	w.begin(n, t, now)
-	ways := make([]Way, 0, n.tasks[t].n)
+// of the searches, see shortestPaths; O(options of all tasks × log locations) at worst.
+func (n *Net) Paths(t int32, now int64) []Path {
+	search := &n.paths
+	search.begin(n, t, now)
+	paths := make([]Path, 0, n.tasks[t].n)
 	for _, o := range n.optionsOf(t) {
-		ways = append(ways, w.way(Option{Base: o.base, Slope: o.slope, At: o.at}))
+		paths = append(paths, search.path(Option{Base: o.base, Slope: o.slope, At: o.at}))
 	}
-	return ways
+	return paths
 }
 
 // Room returns how many tasks v can hold, with all below it, and does.
