@@ -47,14 +47,14 @@ func BenchmarkPick(b *testing.B) {
 	}
 }
 
-// BenchmarkPatience is the full cell where others have the room beside overdue users, so
+// BenchmarkOverdue is the full cell where others have the room beside overdue users, so
 // that large tasks get their turn. The room that becomes free varies more, and few of the
 // users that fit in it are poor.
-func BenchmarkPatience(b *testing.B) {
+func BenchmarkOverdue(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {
 			c := newBenchCell(b, n, true)
-			c.heap.SetPatience(drf.DefaultPatience)
+			c.heap.SetMaxSkips(drf.DefaultMaxSkips)
 			for range 10 * n { // until the users without usage have their share
 				c.step()
 			}
@@ -122,7 +122,7 @@ func newBenchCell(tb testing.TB, n int, full bool) *benchCell {
 	c.free = c.total
 	var err error
 	c.heap, err = drf.New[int](c.total)
-	c.heap.SetPatience(-1)
+	c.heap.SetMaxSkips(-1)
 	require.NoError(tb, err)
 	for i := range n {
 		d := resources.Vector{500 + c.rand.Int64N(8_000), 1_000 + c.rand.Int64N(32_000)}

@@ -150,9 +150,9 @@ func ExampleHeap_PickWhere() {
 
 // A user with large tasks comes to a full cell. The heap names it once it was passed over
 // twice, and from then on the caller gives others only the room beside its task.
-func ExampleHeap_SetPatience() {
+func ExampleHeap_SetMaxSkips() {
 	heap, _ := drf.New[string](resources.Vector{8})
-	heap.SetPatience(2)
+	heap.SetMaxSkips(2)
 	small, _ := heap.Add("small", 1)
 	_ = heap.Demand(small, resources.Vector{1})
 	free := int64(8)

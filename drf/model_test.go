@@ -121,7 +121,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 		m := &model{total: some.Draw(t, "total")}
 		h, err := drf.New[string](m.total)
 		require.NoError(t, err)
-		h.SetPatience(-1)
+		h.SetMaxSkips(-1)
 		var gone []drf.User
 		one := func(t *rapid.T) *modelUser {
 			if len(m.users) == 0 {

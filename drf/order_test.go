@@ -87,7 +87,7 @@ func TestPick_InAFullCellAgreesWithAScan(t *testing.T) {
 	m := &model{total: resources.Vector{3 * n, 0, 2 * n}}
 	h, err := drf.New[int](m.total)
 	require.NoError(t, err)
-	h.SetPatience(-1)
+	h.SetMaxSkips(-1)
 	for i := range n {
 		u := &modelUser{weight: float64(1 + r.IntN(3)), demand: resources.Vector{1 + r.Int64N(9), 0, r.Int64N(5)}}
 		u.handle, err = h.Add(i, u.weight)
@@ -133,7 +133,7 @@ func TestPick_WhileTotalsChangeAgreesWithAScan(t *testing.T) {
 		m := &model{total: resources.Vector{1000, 1000, 1000}, after: after}
 		h, err := drf.New[int](m.total)
 		require.NoError(t, err)
-		h.SetPatience(-1)
+		h.SetMaxSkips(-1)
 		h.OrderAfter(after)
 		some := func(most int64) resources.Vector {
 			return resources.Vector{r.Int64N(most), r.Int64N(most), r.Int64N(most)}

@@ -7,17 +7,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// DefaultPatience is the number of times that a user is passed over before it is
-// overdue, unless [Heap.SetPatience] says otherwise.
-const DefaultPatience = 100
+// DefaultMaxSkips is the number of times that a user is passed over before it is
+// overdue, unless [Heap.SetMaxSkips] says otherwise.
+const DefaultMaxSkips = 100
 
 // skipCounter holds the settings and the state of passing users over.
 type skipCounter struct {
-	patience int    // 0: DefaultPatience, -1: no bound, else one more than the skips
-	passed   uint32 // slot + 1 of the user passed over in the last pick
-	picked   uint32 // slot + 1 of the user picked instead, if one was passed over
-	overdue  uint32 // slot + 1 of the user that was passed over too often
-	sizes    []resources.Vector
+	max     int    // 0: DefaultMaxSkips, -1: no bound, else one more than the skips
+	passed  uint32 // slot + 1 of the user passed over in the last pick
+	picked  uint32 // slot + 1 of the user picked instead, if one was passed over
+	overdue uint32 // slot + 1 of the user that was passed over too often
+	sizes   []resources.Vector
 }
 
 // passOver notes the first user in order that is not picked although its demand
@@ -59,7 +59,7 @@ func (t *tree) chargeable(slot uint32) bool {
 	return add(&sum, &t.accounts[slot].demand)
 }
 
-// SetPatience sets the number of times that a user may be passed over before
+// SetMaxSkips sets the number of times that a user may be passed over before
 // [Heap.Overdue] names it. A user is passed over when it is first in order, its demand
 // does not fit, and another user is picked and charged.
 //
@@ -69,13 +69,13 @@ func (t *tree) chargeable(slot uint32) bool {
 // its stead.
 //
 // With skips < 0 no user is ever named. More than 65,534 skips count as that many.
-func (h *Heap[K]) SetPatience(skips int) {
+func (h *Heap[K]) SetMaxSkips(skips int) {
 	if h == nil {
 		return
 	}
-	h.skips.patience = max(-1, min(skips, math.MaxUint16-1))
+	h.skips.max = max(-1, min(skips, math.MaxUint16-1))
 	if skips >= 0 {
-		h.skips.patience++
+		h.skips.max++
 	} else {
 		h.skips.overdue = 0
 	}
@@ -106,7 +106,7 @@ func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
 }
 
 // Overdue returns the user that has been passed over too often, if any: see
-// [Heap.SetPatience]. The heap keeps no room for it. The caller reserves room, and gives
+// [Heap.SetMaxSkips]. The heap keeps no room for it. The caller reserves room, and gives
 // others only what is beside that until the user is served. In a cell the reservation is
 // one of the cell. A caller with free amounts of its own picks with what is left of
 // them:
@@ -121,7 +121,7 @@ func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
 // its demand becomes impossible.
 //
 // Bound, if others have only what is beside the demand: the user's task starts at the
-// latest when all tasks have ended that ran when it was named. See [Heap.SetPatience].
+// latest when all tasks have ended that ran when it was named. See [Heap.SetMaxSkips].
 func (h *Heap[K]) Overdue() (u User, ok bool) {
 	if h == nil || h.skips.overdue == 0 || !h.possible(h.skips.overdue-1) {
 		return u, false
@@ -166,11 +166,11 @@ func (h *Heap[K]) countSkip(slot uint32) {
 
 // skipLimit returns the number of skips before a user is overdue.
 func (h *Heap[K]) skipLimit() int {
-	switch p := h.skips.patience; {
+	switch p := h.skips.max; {
 	case p < 0:
 		return math.MaxInt
 	case p == 0:
-		return DefaultPatience
+		return DefaultMaxSkips
 	default:
 		return p - 1
 	}

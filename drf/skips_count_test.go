@@ -133,7 +133,7 @@ func TestSkips_CountsPicksOfOthersThatWereCharged(t *testing.T) {
 }
 
 // The count has an end, and patience has the same.
-func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
+func TestSetMaxSkips_CountsNoFurtherThanSaid(t *testing.T) {
 	h, large, small := waiting(t)
 	take := func() {
 		if u, ok := h.Take(resources.Vector{2}); !ok || u != small || h.Credit(small, resources.Vector{1}) != nil {
@@ -141,7 +141,7 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 		}
 	}
 	require.NoError(t, h.Charge(small, resources.Vector{1}))
-	h.SetPatience(100_000)
+	h.SetMaxSkips(100_000)
 	for range 65_534 {
 		take()
 	}
@@ -152,7 +152,7 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, large, held)
 
-	h.SetPatience(-1)
+	h.SetMaxSkips(-1)
 	_, ok = h.Overdue()
 	require.False(t, ok)
 	for range 5 {
@@ -164,7 +164,7 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 // An overdue user does not make invalid room valid.
 func TestPick_FindsNoUserForInvalidRoomBesideAnOverdueUser(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{10, 10}, 1, 1)
-	h.SetPatience(0)
+	h.SetMaxSkips(0)
 	require.NoError(t, h.Demand(users[0], resources.Vector{8, 1}))
 	for range 2 { // the pick that names the user, and the one after it
 		_, ok := h.Pick(resources.Vector{9, -1})
@@ -208,7 +208,7 @@ func TestHeap_AnImpossibleDemandDoesNotBlock(t *testing.T) {
 				h, users := newHeap(t, resources.Vector{8, 8}, 1, 1, 1)
 				never, large, small := users[0], users[1], users[2]
 				const patience = 3
-				h.SetPatience(patience)
+				h.SetMaxSkips(patience)
 				require.NoError(t, h.Charge(small, resources.Vector{8}))
 				impossible(t, h, never)
 				require.NoError(t, h.Charge(large, resources.Vector{0, 1})) // behind never
@@ -243,7 +243,7 @@ func TestHeap_AnImpossibleDemandDoesNotBlock(t *testing.T) {
 // A user that comes after an impossible one and fits was not passed over.
 func TestPick_ImpossibleDemandIsNotCountedAsSkipped(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{8}, 1, 1)
-	h.SetPatience(0)
+	h.SetMaxSkips(0)
 	require.NoError(t, h.Demand(users[0], resources.Vector{9}))
 	for range 2 {
 		u, ok := h.Take(resources.Vector{8})
@@ -258,7 +258,7 @@ func TestPick_ImpossibleDemandIsNotCountedAsSkipped(t *testing.T) {
 // sizes change nothing.
 func TestSetMachines_BoundsTheDemandsOfOverdueUsers(t *testing.T) {
 	h, large, _ := waiting(t)
-	h.SetPatience(0)
+	h.SetMaxSkips(0)
 	sizes := []resources.Vector{{2}, {3}}
 	require.NoError(t, h.SetMachines(sizes...))
 	sizes[1] = resources.Vector{1} // the caller's own again
@@ -286,7 +286,7 @@ func TestSetMachines_BoundsTheDemandsOfOverdueUsers(t *testing.T) {
 // Fits is not called for a user that exceeds most, overdue or not.
 func TestPickWhere_CallsFitsOnlyWithinMost(t *testing.T) {
 	h, large, small := waiting(t)
-	h.SetPatience(0)
+	h.SetMaxSkips(0)
 	for range 2 {
 		u, ok := h.PickWhere(resources.Vector{2}, func(u drf.User) bool {
 			require.NotEqual(t, large, u)

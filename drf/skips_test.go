@@ -94,7 +94,7 @@ func TestHeap_LargeTasksStartAfterSoManySkips(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := newBusy(t, resources.Vector{400, 800})
-		b.heap.SetPatience(patience)
+		b.heap.SetMaxSkips(patience)
 		for i := range users {
 			b.add(i, resources.Vector{1 + r.Int64N(10), 1 + r.Int64N(20)})
 		}
@@ -129,7 +129,7 @@ func TestHeap_HeldBackRoomComesInTime(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		b := newBusy(t, resources.Vector{100, 100, 100})
-		b.heap.SetPatience(r.IntN(5))
+		b.heap.SetMaxSkips(r.IntN(5))
 		for i := range 10 {
 			b.add(i, resources.Vector{1 + r.Int64N(5), r.Int64N(5), r.Int64N(5)})
 		}
@@ -153,7 +153,7 @@ func TestHeap_HeldBackRoomComesInTime(t *testing.T) {
 // not luck.
 func TestHeap_LargeTasksStarveWithoutABound(t *testing.T) {
 	b := newBusy(t, resources.Vector{100})
-	b.heap.SetPatience(-1)
+	b.heap.SetMaxSkips(-1)
 	for i := range 20 {
 		b.add(i, resources.Vector{5})
 	}
@@ -167,7 +167,7 @@ func TestHeap_LargeTasksStarveWithoutABound(t *testing.T) {
 	_, ok := b.heap.Overdue()
 	require.False(t, ok)
 
-	b.heap.SetPatience(0)
+	b.heap.SetMaxSkips(0)
 	b.fill()
 	held, ok := b.heap.Overdue()
 	require.True(t, ok)
@@ -185,7 +185,7 @@ func TestHeap_OthersTakeRoomBesideTheReservation(t *testing.T) {
 	one, two := b.add(1, resources.Vector{1, 0}), b.add(2, resources.Vector{0, 1})
 	b.fill()
 	require.Equal(t, map[drf.User]int{one: 10, two: 10}, b.starts)
-	b.heap.SetPatience(0)
+	b.heap.SetMaxSkips(0)
 	large := b.add(3, resources.Vector{3, 0})
 	b.end(0)  // of one
 	b.end(18) // of two
@@ -219,7 +219,7 @@ func TestHeap_NamesNoUserWithAnImpossibleDemand(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, held)
 	}
-	b.heap.SetPatience(0)
+	b.heap.SetMaxSkips(0)
 	heldBackFor(small)
 	require.NoError(t, b.heap.SetTotal(resources.Vector{11}))
 	b.free = resources.Vector{1}
@@ -233,7 +233,7 @@ func TestHeap_NamesNoUserWithAnImpossibleDemand(t *testing.T) {
 func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	h, err := drf.New[string](resources.Vector{8})
 	require.NoError(t, err)
-	h.SetPatience(3)
+	h.SetMaxSkips(3)
 	small, err := h.Add("small", 1)
 	require.NoError(t, err)
 	require.NoError(t, h.Demand(small, resources.Vector{1}))
@@ -307,7 +307,7 @@ func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 func TestTake_NamesTheOverdueUserBesideTheSecondChoice(t *testing.T) {
 	h, err := drf.New[string](resources.Vector{resources.MaxQuantity, 10, resources.MaxQuantity})
 	require.NoError(t, err)
-	h.SetPatience(0)
+	h.SetMaxSkips(0)
 	add := func(key string, held, demand resources.Vector) drf.User {
 		u, err := h.Add(key, 1)
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ type account struct {
 	weight float64 // for kind
 	seq    uint64  // order of registration, the tie-break
 	kind   resources.Kind
-	skips  uint16 // see Heap.SetPatience
+	skips  uint16 // see Heap.SetMaxSkips
 	gen    uint32 // odd while the slot is taken; see User
 
 	usage  resources.Vector

@@ -74,7 +74,7 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 // apply changes the cell by tx and returns how many claims it granted.
 //
 // It is the part of Commit that does not belong to the caller's goroutine. It neither
-// reads nor changes the scheduler's snapshot, its busy word or the baton that it holds.
+// reads nor changes the scheduler's snapshot, its busy word or the token that it holds.
 // note has put into tx the parts of the snapshot that apply needs. apply puts into tx,
 // for show, the versions of machines that it saw. One apply of a scheduler is in progress
 // at a time.

@@ -42,7 +42,7 @@ type Cut struct {
 	// unreleased are the preempted and lost allocations that their owners had not
 	// released, with their records. marks are their marks. See settle.
 	unreleased map[AllocationID]*record
-	marks      []standing
+	marks      []pendingMark
 }
 
 // Cut takes a consistent cut of the cell, for auditors and to save it. It has all that

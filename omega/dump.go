@@ -45,7 +45,7 @@ func (c *Cell) Dump(w io.Writer) error {
 			}
 		}
 	})
-	marks := make(map[*owner][]standing)
+	marks := make(map[*owner][]pendingMark)
 	for _, m := range k.marks {
 		o := m.rec.tally.owner
 		marks[o] = append(marks[o], m)
@@ -213,7 +213,7 @@ func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
 	return out
 }
 
-func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
+func (d *dumper) scheduler(p permit, marks []pendingMark) dumpedScheduler {
 	o, l := p.owner, &p.owner.limits
 	out := dumpedScheduler{
 		Name: o.name, Epoch: p.epoch, Jobs: p.jobs, Holds: d.format(d.held[o]),

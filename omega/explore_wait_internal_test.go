@@ -41,7 +41,7 @@ func TestExplore_BatonAgainstRelease(t *testing.T) {
 }
 
 // Room for two that is freed at once wakes two waiters: the first, which does not give
-// its share back, passes the baton on.
+// its share back, passes the token on.
 func TestExplore_BatonIsPassedOn(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 2)
@@ -62,7 +62,7 @@ func TestExplore_BatonIsPassedOn(t *testing.T) {
 	})
 }
 
-// A waiter that gives up just when it is woken hands the baton on.
+// A waiter that gives up just when it is woken hands the token on.
 func TestExplore_BatonAgainstCancellation(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 1)

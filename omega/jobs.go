@@ -25,8 +25,8 @@ func (a *admitted) count() int64 {
 	return a.n
 }
 
-// succeed returns the value that follows a in an epoch, with by more jobs.
-func (a *admitted) succeed(epoch uint32, by int64) *admitted {
+// next returns the value that follows a in an epoch, with by more jobs.
+func (a *admitted) next(epoch uint32, by int64) *admitted {
 	next := &admitted{n: a.count() + by, epoch: epoch, past: a.count()}
 	if a != nil && a.epoch == epoch {
 		next.past = a.past
@@ -36,7 +36,7 @@ func (a *admitted) succeed(epoch uint32, by int64) *admitted {
 
 // change adds to the number of jobs. It returns false if the value is not was any more.
 func (j *jobs) change(c *Cell, was *admitted, by int64) bool {
-	return j.CompareAndSwap(was, was.succeed(c.epoch.Load(), by))
+	return j.CompareAndSwap(was, was.next(c.epoch.Load(), by))
 }
 
 // move replaces the value by an equal one, so that a change in progress fails. It
@@ -55,7 +55,7 @@ func (j *jobs) before(epoch uint32) int64 {
 		if was != nil && was.epoch == epoch {
 			return was.past
 		}
-		if next := was.succeed(epoch, 0); j.CompareAndSwap(was, next) {
+		if next := was.next(epoch, 0); j.CompareAndSwap(was, next) {
 			return next.past
 		}
 	}

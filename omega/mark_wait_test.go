@@ -273,6 +273,6 @@ func TestWait_AMarkTakesNoBaton(t *testing.T) {
 		awake(t, "of its mark", w)
 		awake(t, "the room that is left", other)
 		other.s.Pass()
-		awake(t, "the baton goes on", third)
+		awake(t, "the token goes on", third)
 	})
 }

@@ -30,8 +30,8 @@ type Scheduler struct {
 	word   atomics.Uint64 // whether a commit is in progress, and how many there were: see counts
 	counts *counts
 	snap   *Snapshot      // made on first use; committing keeps it fresh
-	baton  baton          // see Wait
-	waits  atomics.Bool   // held by a Wait in progress, and by Leave while it passes the baton on
+	token  wakeToken      // see Wait
+	waits  atomics.Bool   // held by a Wait in progress, and by Leave while it passes the token on
 	shown  uint64         // the number of the last mark that a Wait has told of
 	told   atomics.Uint64 // the same of WaitMark
 	heard  atomics.Uint64 // what WaitNews has told of

@@ -25,7 +25,7 @@ import (
 // returns nil. [Snapshot.Age] does not notice that it refreshes.
 //
 // Room that is freed wakes one scheduler for which it is enough, the one that has
-// waited longest. That scheduler holds the baton. Its next Commit passes it on, to the
+// waited longest. That scheduler holds the token. Its next Commit passes it on, to the
 // next scheduler for which there is room left on the machine. So does its next Wait or
 // a call of [Scheduler.Pass], if it has no use for the room. A woken scheduler must do
 // one of these; otherwise the remaining waiters are not woken. A gang is offered room
@@ -78,7 +78,7 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 	}
 	defer s.endWait()
 	s.Pass()
-	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
+	w := &waiter{owner: s.owner, woken: atomics.NewEvent[wakeToken]()}
 	if err := s.demand(w, gangs); err != nil {
 		return err
 	}
@@ -111,14 +111,14 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 			return nil
 		}
 		// It looks only once it is in the line again: what changes later wakes it.
-		w.woken = atomics.NewEvent[baton]()
+		w.woken = atomics.NewEvent[wakeToken]()
 		c.enter(w)
 	}
 }
 
 // endWait ends a Wait. If another goroutine calls Leave meanwhile, a scheduler that
-// returns with the baton may not be used any more. Either Leave finds that the Wait is
-// over, and passes the baton on, or it is seen here that the scheduler has left.
+// returns with the token may not be used any more. Either Leave finds that the Wait is
+// over, and passes the token on, or it is seen here that the scheduler has left.
 func (s *Scheduler) endWait() {
 	s.waits.Store(false)
 	if s.superseded() {
@@ -126,7 +126,7 @@ func (s *Scheduler) endWait() {
 	}
 }
 
-// passLeft passes on the baton of a scheduler that no Wait is using.
+// passLeft passes on the token of a scheduler that no Wait is using.
 func (s *Scheduler) passLeft() {
 	if s.waits.CompareAndSwap(false, true) {
 		s.Pass()
@@ -199,14 +199,14 @@ func (s *Snapshot) news(ds demands) bool {
 	return (changed || s.mask != was) && ds.met(s.rooms(s.mask))
 }
 
-// hold has the scheduler take a baton that it was given, which may be none. It
+// hold has the scheduler take a token that it was given, which may be none. It
 // passes on the one that it has.
-func (s *Scheduler) hold(b baton) {
+func (s *Scheduler) hold(b wakeToken) {
 	s.Pass()
-	s.baton = b
+	s.token = b
 }
 
-// quit takes w out of the line. Where it was just woken the scheduler has the baton
+// quit takes w out of the line. Where it was just woken the scheduler has the token
 // then.
 func (c *Cell) quit(s *Scheduler, w *waiter) {
 	if !c.leave(w) {
@@ -215,20 +215,20 @@ func (c *Cell) quit(s *Scheduler, w *waiter) {
 	}
 }
 
-// decline hands on the baton beyond w, which stays in the line.
+// decline hands on the token beyond w, which stays in the line.
 func (s *Scheduler) decline(w *waiter) {
-	s.baton.after = max(s.baton.after, w.tick)
+	s.token.after = max(s.token.after, w.tick)
 	s.Pass()
 }
 
-// Pass hands on the baton that the scheduler was given when it was woken, if
+// Pass hands on the token that the scheduler was given when it was woken, if
 // it still has it.
 func (s *Scheduler) Pass() {
 	if s.none() {
 		return
 	}
-	if b := s.baton; b.valid {
-		s.baton = baton{}
+	if b := s.token; b.valid {
+		s.token = wakeToken{}
 		s.cell.offer(b)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // A scheduler that waits for room gets it in the end, however releases, claims and
-// cancellations fall: no wake-up is lost, and no baton.
+// cancellations fall: no wake-up is lost, and no token.
 func TestWait_LosesNoWakeUp(t *testing.T) {
 	const workers, machines = 8, 3
 	rounds := 2_000
@@ -44,7 +44,7 @@ func TestWait_LosesNoWakeUp(t *testing.T) {
 						a, placed = tx.Allocation(0)
 						continue
 					}
-					if rng.IntN(8) == 0 { // gives up at once, with or without the baton
+					if rng.IntN(8) == 0 { // gives up at once, with or without the token
 						ctx, cancel := context.WithCancel(context.Background())
 						cancel()
 						_ = s.Wait(ctx, need)
@@ -83,7 +83,7 @@ func TestWait_WakeTokenOutlivesItsHolder(t *testing.T) {
 		}
 		require.NoError(t, holder.Release(a))
 		synctest.Wait()
-		require.NoError(t, <-ended, "the first has the baton")
+		require.NoError(t, <-ended, "the first has the token")
 		_, err := cell.Replace("old")
 		require.NoError(t, err)
 		synctest.Wait()

@@ -106,7 +106,7 @@ func TestWait_WakesTheFirstThatFits(t *testing.T) {
 	})
 }
 
-// holding is a scheduler that has the baton.
+// holding is a scheduler that has the token.
 type holding struct {
 	t   *testing.T
 	s   *omega.Scheduler
@@ -212,7 +212,7 @@ func TestWait_ReturnsTheContextsCause(t *testing.T) {
 }
 
 // A scheduler that is woken and gives up at the same moment, in whichever order, either
-// has the baton or has passed it on.
+// has the token or has passed it on.
 func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
 	for range 200 {
 		for _, cancelFirst := range []bool{true, false} {
@@ -230,7 +230,7 @@ func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
 				synctest.Wait()
 				require.True(t, first.over)
 				if first.err == nil {
-					asleep(t, "the first has the baton", second)
+					asleep(t, "the first has the token", second)
 					first.s.Pass()
 				}
 				awake(t, "in any case", second)
@@ -247,7 +247,7 @@ func TestWait_WakeTokenIsPassedOnByLeave(t *testing.T) {
 		second := wait(t.Context(), register(t, cell, "second"), 1)
 		require.NoError(t, holder.Release(live[0][0]))
 		awake(t, "the first", first)
-		asleep(t, "the first has the baton", second)
+		asleep(t, "the first has the token", second)
 		require.NoError(t, first.s.Leave())
 		awake(t, "the first has left", second)
 	})
@@ -297,7 +297,7 @@ func TestWait_EndsWhereTheSchedulerIsReplaced(t *testing.T) {
 		other := wait(t.Context(), register(t, cell, "other"), 1)
 		require.NoError(t, holder.Release(live[0][0]))
 		awake(t, "the first", dead) // and is not heard of any more
-		asleep(t, "the baton is held", other)
+		asleep(t, "the token is held", other)
 		successor, err := cell.Replace("dead")
 		require.NoError(t, err)
 		awake(t, "the other", other)

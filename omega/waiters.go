@@ -27,15 +27,15 @@ type waiters struct {
 type waiter struct {
 	demands
 	owner *owner
-	tick  uint64               // of its arrival; the line is sorted by it
-	woken atomics.Event[baton] // fired by the one that took the waiter out of the line
+	tick  uint64                   // of its arrival; the line is sorted by it
+	woken atomics.Event[wakeToken] // fired by the one that took the waiter out of the line
 }
 
-// baton is the duty to see to it that room on a machine is offered to the next
-// waiter for which it is enough. It goes to those only that came before it was
-// made and have not declined it, so it goes around once. The zero baton is none:
-// the waiter is to look at the cell again.
-type baton struct {
+// wakeToken is the duty to offer the room of a machine to the next waiter for which it
+// is enough. It goes only to waiters that came before it was made and have not declined
+// it, so it goes around once. The zero token carries no machine: the waiter looks at the
+// cell again.
+type wakeToken struct {
 	node  uint32
 	tick  uint64 // of the last waiter that it may go to
 	after uint64 // tick of the last gang that had no use for it yet
@@ -103,13 +103,13 @@ func (ws *waiters) remove(i int) {
 // wake tells one waiting scheduler that there may be room on a machine.
 func (c *Cell) wake(node uint32) {
 	if c.waiting() {
-		c.offer(baton{node: node, valid: true})
+		c.offer(wakeToken{node: node, valid: true})
 	}
 }
 
-// offer gives the baton to the first in the line that it may go to and for which
-// there is room on the machine. A baton without tick is made now.
-func (c *Cell) offer(b baton) {
+// offer gives the token to the first in the line that it may go to and for which
+// there is room on the machine. A token without tick is made now.
+func (c *Cell) offer(b wakeToken) {
 	ws := &c.waiters
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *Cell) wakeIf(which func(*waiter) bool) {
 	ws.line = slices.DeleteFunc(ws.line, func(w *waiter) bool {
 		chosen := which(w)
 		if chosen {
-			w.woken.Fire(baton{})
+			w.woken.Fire(wakeToken{})
 		}
 		return chosen
 	})

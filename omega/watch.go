@@ -51,11 +51,11 @@ func (ws *watchers) tell(c *Cell) {
 		if len(w.demands) > 0 {
 			// It waits for room, too: whichever takes it out of the line wakes it.
 			if c.leave(w) {
-				w.woken.Fire(baton{})
+				w.woken.Fire(wakeToken{})
 			}
 			return false
 		}
-		w.woken.Fire(baton{})
+		w.woken.Fire(wakeToken{})
 		return true
 	})
 	ws.count.Store(int32(len(ws.list)))
@@ -98,7 +98,7 @@ func (s *Scheduler) watch(ctx context.Context, found func() bool) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		w := &waiter{woken: atomics.NewEvent[baton]()}
+		w := &waiter{woken: atomics.NewEvent[wakeToken]()}
 		ws.add(w)
 		over := s.superseded()
 		there := !over && found()

@@ -19,7 +19,7 @@ func newDRF(total resources.Vector) (order, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.SetPatience(-1)
+	h.SetMaxSkips(-1)
 	return &dominant{heap: h, users: map[*sharer]drf.User{}}, nil
 }
 

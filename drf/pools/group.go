@@ -168,7 +168,7 @@ func (c *core) include(band, slot uint32) {
 // unite puts a band in the place of a job that was alone with its demand.
 func (c *core) unite(job uint32) (band uint32) {
 	pool := c.nodes[job].parent
-	band = c.take(isBand, pool)
+	band = c.newSlot(isBand, pool)
 	n, b, g := &c.nodes[job], &c.nodes[band], c.nodes[pool].group
 	b.in, b.place, b.open, b.ahead = pool, n.place, n.open, n.ahead
 	b.usage, b.group.order, b.group.ties = n.usage, g.order, g.order != nil

@@ -87,8 +87,8 @@ type core struct {
 	scratch  direction // for setOpen: clearing a direction takes as long as computing it
 }
 
-// take returns a vacant slot for a node of a sort.
-func (c *core) take(sort uint8, parent uint32) uint32 {
+// newSlot returns a vacant slot for a node of a sort.
+func (c *core) newSlot(sort uint8, parent uint32) uint32 {
 	var slot uint32
 	if n := len(c.vacant); n > 0 {
 		slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]

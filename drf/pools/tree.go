@@ -48,7 +48,7 @@ func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
 	}
 	t := &Tree[K]{keys: make([]K, 1), byKey: make(map[K]Node)}
 	t.core.most = maxNodes / 2
-	root := t.core.nodes[t.core.take(isPool, none)].group
+	root := t.core.nodes[t.core.newSlot(isPool, none)].group
 	root.order, root.ties = order, order != nil
 	t.core.remeasure(&total)
 	return t, nil
@@ -143,7 +143,7 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 	if there := len(c.nodes) - len(c.vacant); there >= c.most {
 		return Node{}, self.Refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), there, c.most)
 	}
-	slot := c.take(sort, parent.slot)
+	slot := c.newSlot(sort, parent.slot)
 	n := &c.nodes[slot]
 	n.weight, c.settings[slot].priority = config.Weight, config.Priority
 	c.limit(slot, config.Min, config.Max)

@@ -145,7 +145,7 @@ var everything = func() (v resources.Vector) {
 // heap without a total all shares are equal, and a user that yields is last of its equals.
 func makeOrder(fair bool) order {
 	o := order{heap: &drf.Heap[string]{}, fair: fair}
-	o.heap.SetPatience(-1) // no room is kept for a user: a match reads stale state
+	o.heap.SetMaxSkips(-1) // no room is kept for a user: a match reads stale state
 	return o
 }
 

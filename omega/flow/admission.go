@@ -59,14 +59,14 @@ func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	for _, j := range ad.book.jobList {
 		j.deficit = min(j.minShare, j.tasks) - j.planned
 	}
-	any := false
+	owed := false
 	for _, tk := range waiting {
 		if tk.job.deficit > 0 && !tk.tried && tk.want.Need.Fits(most) {
-			tk.belowMin, any = true, true
+			tk.belowMin, owed = true, true
 			tk.job.deficit--
 		}
 	}
-	if any {
+	if owed {
 		slices.SortFunc(waiting, ad.ahead)
 	}
 }

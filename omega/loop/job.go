@@ -86,7 +86,7 @@ type Pending[K any] struct {
 	state     state
 	cancelled bool
 	searching bool // its last attempt found no room
-	recalled  bool // in the Order before its back-off ends, for room that there may be
+	early     bool // in the Order before its back-off ends, since there may be room
 
 	placed    int
 	attempts  int
@@ -96,7 +96,7 @@ type Pending[K any] struct {
 	last      error               // why the last attempt did not do
 	since     time.Time           // it waits for room: since it came, or placed a task
 	room      omega.ReservationID // for it, 0 for none
-	on, vain  []locality.Node     // where that is, and where one has ended unused
+	on, tried []locality.Node     // where that is, and where one has ended unused
 	ration    int                 // tasks that the next attempt may place, 0 for all
 	near      *nearby
 

@@ -107,7 +107,7 @@ func (l *Loop[K]) look(ctx context.Context, now time.Time, what recheck) error {
 		l.unpark(snap, now)
 	}
 	if what&recheckRoom != 0 {
-		l.recall()
+		l.reconsiderWaiters()
 	}
 	return nil
 }

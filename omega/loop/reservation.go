@@ -28,8 +28,8 @@ func (l *Loop[K]) reserve(p *Pending[K], now time.Time) {
 		return
 	}
 	claims := p.later(a.snap)
-	if claims == nil && len(p.vain) > 0 {
-		p.vain = p.vain[:0]
+	if claims == nil && len(p.tried) > 0 {
+		p.tried = p.tried[:0]
 		claims = p.later(a.snap)
 	}
 	if claims == nil {
@@ -52,8 +52,8 @@ func (l *Loop[K]) reserve(p *Pending[K], now time.Time) {
 // nil. It leaves out the machines that were reserved in vain.
 func (p *Pending[K]) later(snap *omega.Snapshot) (claims []omega.Claim) {
 	q := p.job.Query()
-	if allow := q.Allow; len(p.vain) > 0 {
-		q.Allow = func(n locality.Node) bool { return !slices.Contains(p.vain, n) && (allow == nil || allow(n)) }
+	if allow := q.Allow; len(p.tried) > 0 {
+		q.Allow = func(n locality.Node) bool { return !slices.Contains(p.tried, n) && (allow == nil || allow(n)) }
 	}
 	if snap.PlaceLater(q, p.atOnce(), func(m omega.MachineID, tasks int) {
 		for range tasks {
@@ -85,7 +85,7 @@ func (l *Loop[K]) reservation(p *Pending[K], snap *omega.Snapshot, now time.Time
 			return r
 		}
 	}
-	p.vain = append(p.vain, p.on...)
+	p.tried = append(p.tried, p.on...)
 	l.unreserve(p)
 	return omega.Reservation{}
 }

@@ -61,8 +61,8 @@ func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok b
 		}
 	}
 	for p := l.backoffs.due(now); p != nil; p = l.backoffs.due(now) {
-		if p.recalled {
-			p.recalled = false // it is in the order already
+		if p.early {
+			p.early = false // it is in the order already
 		} else {
 			l.enqueue(p)
 		}

@@ -115,7 +115,7 @@ func (cm *committer) lose(node locality.Node) {
 	cm.reserving.unreserveOn(node)
 	cm.search.index = nil
 	for slot, r := range cm.leases.on(int(node)) {
-		cm.books.give(int(node), &r.run.Need)
+		cm.books.release(int(node), &r.run.Need)
 		r.detached = true
 		if !r.preempted {
 			cm.taken(slot, r, cm.at, endedLost)

@@ -109,11 +109,11 @@ func (b *books) settle(node int) {
 	b.most.set(node, &m.room)
 }
 
-// take notes a lease that fits.
-func (b *books) take(node int, need *resources.Vector) { b.use(node, need, 1) }
+// allocate notes a lease that fits.
+func (b *books) allocate(node int, need *resources.Vector) { b.use(node, need, 1) }
 
-// give notes the end of a lease.
-func (b *books) give(node int, need *resources.Vector) { b.use(node, need, -1) }
+// release notes the end of a lease.
+func (b *books) release(node int, need *resources.Vector) { b.use(node, need, -1) }
 
 // use notes a lease more, or one less by a sign of -1.
 func (b *books) use(node int, need *resources.Vector, sign int64) {

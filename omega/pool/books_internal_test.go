@@ -39,14 +39,14 @@ func TestBooks_KnowTheRoomOfEachMachine(t *testing.T) {
 			"take": func(t *rapid.T) {
 				need := amount.Draw(t, "need")
 				if node := b.find(&need); node >= 0 {
-					b.take(node, &need)
+					b.allocate(node, &need)
 					leases = append(leases, held{node, need})
 				}
 			},
 			"give": func(t *rapid.T) {
 				if len(leases) > 0 {
 					i := rapid.IntRange(0, len(leases)-1).Draw(t, "lease")
-					b.give(leases[i].node, &leases[i].need)
+					b.release(leases[i].node, &leases[i].need)
 					leases = append(leases[:i], leases[i+1:]...)
 				}
 			},

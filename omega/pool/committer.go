@@ -63,7 +63,7 @@ func (cm *committer) listen(ctx context.Context) {
 	for {
 		err := cm.lend.scheduler.WaitNews(ctx)
 		cm.mu.Lock()
-		cm.lend.vain = 0
+		cm.lend.fruitless = 0
 		if err != nil {
 			if !cm.lend.over {
 				cm.lost = err
@@ -163,15 +163,15 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 		cm.ordered(orders)
 		switch {
 		case cm.leases.grants != granted:
-			l.vain = 0
+			l.fruitless = 0
 		case grows && err == nil:
-			l.vain++
+			l.fruitless++
 		}
 		return false, err
 	}
 	if begin, end := cm.keeps(time.Now()); len(begin)+len(end) > 0 {
 		cm.outside(func() { err = cm.reserveInCell(ctx, begin, end) })
-		l.vain = 0 // room that is reserved is none that the committer could wait for
+		l.fruitless = 0 // room that is reserved is none that the committer could wait for
 		return false, err
 	}
 	if cm.waits.waiting > 0 && !l.short {
@@ -193,9 +193,9 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
-// mostVain is how many rounds in a row blocks grow without a lease that is granted,
+// maxFruitless is how many rounds in a row blocks grow without a lease that is granted,
 // before something has to change.
-const mostVain = 3
+const maxFruitless = 3
 
 // rest has the committer wait until there is work: for room in the cell, while requests
 // wait, and for what concerns the pool otherwise. Errors: that the pool's scheduler is no
@@ -225,7 +225,7 @@ func (cm *committer) rest() (err error) {
 		err = nil
 	}
 	cm.mu.Lock()
-	l.sleeping, l.needs, l.vain = nil, nil, 0
+	l.sleeping, l.needs, l.fruitless = nil, nil, 0
 	return cmp.Or(err, cm.lost)
 }
 
@@ -345,7 +345,7 @@ func (cm *committer) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 		return Lease{}, false
 	}
 	a := &attempt{tenant: t, need: *need, round: cm.round, done: make(chan struct{})}
-	cm.tries, cm.lend.vain = append(cm.tries, a), 0
+	cm.tries, cm.lend.fruitless = append(cm.tries, a), 0
 	cm.lend.kick()
 	cm.mu.Unlock()
 	late := time.NewTimer(tryFor)

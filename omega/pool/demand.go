@@ -113,7 +113,7 @@ func (w *waiter) precedes(o *waiter) bool {
 	if w.tenant == o.tenant {
 		return w.priority > o.priority
 	}
-	return w.tenant.beside(o.tenant).set.Priority > o.tenant.beside(w.tenant).set.Priority
+	return w.tenant.branchAgainst(o.tenant).set.Priority > o.tenant.branchAgainst(w.tenant).set.Priority
 }
 
 // passOn makes the leases that were preempted for one reservation those of another.

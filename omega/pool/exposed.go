@@ -109,11 +109,11 @@ func (x *preemptible) room(node int) resources.Vector {
 // possible reports whether preemption on a machine would make room for a need that
 // the guarantee of g covers. Cost: O(depth * classes).
 func (x *preemptible) possible(g *Tenant, need *resources.Vector, node int) bool {
-	return x.possibleBeside(g, need, &resources.Vector{}, node)
+	return x.possibleWith(g, need, &resources.Vector{}, node)
 }
 
-// possibleBeside is possible beside other needs on the machine.
-func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, node int) bool {
+// possibleWith is possible beside other needs on the machine.
+func (x *preemptible) possibleWith(g *Tenant, need, others *resources.Vector, node int) bool {
 	if m := &x.in.books.machines[node]; m.gone || m.draining {
 		return false
 	}

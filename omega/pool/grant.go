@@ -68,7 +68,7 @@ func (gt *granter) grant(t *Tenant, need *resources.Vector, node int, level loca
 	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, lt.grants, c.at
 	r.run.Need = *need
 	_ = c.tenants.fair.Start(t.user, &r.run, c.at) // refuses no need that a machine holds
-	c.books.take(node, need)
+	c.books.allocate(node, need)
 	if c.lend != nil {
 		c.lend.took(t, r)
 	}
@@ -169,7 +169,7 @@ func (gt *granter) finish(slot uint32, r *record) (late bool) {
 // vacate gives the room of a lease back to its machine.
 func (gt *granter) vacate(slot uint32, r *record) {
 	c, node := &gt.core, int(r.node)
-	c.books.give(node, &r.run.Need)
+	c.books.release(node, &r.run.Need)
 	if c.lend != nil {
 		c.lend.gave(r, &r.run.Need)
 	}

@@ -190,8 +190,8 @@ func (l Lease) Resize(need resources.Vector) error {
 	if r.detached {
 		return nil // its machine has left the cell, and its room with it
 	}
-	p.books.give(int(r.node), &was)
-	p.books.take(int(r.node), &need)
+	p.books.release(int(r.node), &was)
+	p.books.allocate(int(r.node), &need)
 	if p.lend != nil {
 		less, _ := was.Sub(need)
 		p.lend.gave(r, &less)

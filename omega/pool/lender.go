@@ -52,21 +52,21 @@ type lender struct {
 	charges   []blocks.Charge // the first one is that of the stock
 	byCharge  map[blocks.Charge]uint32
 
-	sleeping context.CancelFunc // wakes the committer, nil while it works
-	again    bool               // the committer has to look once more
-	needs    []resources.Vector // that the committer waits for in the cell
-	lacking  []resources.Vector // needs of requests for which it has found no room
-	settled  bool               // the cell has no room for a request that waits
-	wanted   bool               // another scheduler waits for room
-	short    bool               // a request of the pool waits for room, since the committer has looked
-	vain     int                // rounds in a row in which blocks grew and no lease was granted
-	dirty    []locality.Node    // machines with blocks to be looked at
-	idle     *time.Timer        // fires when machines without leases have had none for a while,
-	idling   bool               // and runs
-	unasking bool               // a timer runs that ends a Wait for which no request waits
-	closing  bool
-	over     bool
-	unnamed  []*Tenant // for which the cell is to make an account
+	sleeping  context.CancelFunc // wakes the committer, nil while it works
+	again     bool               // the committer has to look once more
+	needs     []resources.Vector // that the committer waits for in the cell
+	lacking   []resources.Vector // needs of requests for which it has found no room
+	settled   bool               // the cell has no room for a request that waits
+	wanted    bool               // another scheduler waits for room
+	short     bool               // a request of the pool waits for room, since the committer has looked
+	fruitless int                // rounds in a row in which blocks grew and no lease was granted
+	dirty     []locality.Node    // machines with blocks to be looked at
+	idle      *time.Timer        // fires when machines without leases have had none for a while,
+	idling    bool               // and runs
+	unasking  bool               // a timer runs that ends a Wait for which no request waits
+	closing   bool
+	over      bool
+	unnamed   []*Tenant // for which the cell is to make an account
 }
 
 // lent is the part of a machine that a cell lends.
@@ -255,7 +255,7 @@ func (l *lender) asked(w *waiter, settled bool) {
 	if !w.queued {
 		l.settled = settled
 	} else if !l.settled {
-		l.vain = 0
+		l.fruitless = 0
 		l.kick()
 	}
 }

@@ -158,7 +158,7 @@ func (s *planner) begin(node int) *plan {
 	for i := range pl.over { // victims in an inner group count for those around it
 		e := &pl.over[i]
 		chosen, _ := choose(&e.by, resources.Vector{}, slices.Values(within), func(v *victim) bool { return v.of.isIn(e.of) && !pl.has(v) })
-		pl.take(chosen)
+		pl.addVictims(chosen)
 	}
 	return pl
 }
@@ -178,7 +178,7 @@ func (s *planner) place(base *plan, need *resources.Vector, first bool) (best *p
 		if base != nil {
 			beside = base.placed[at]
 		}
-		if !s.x.possibleBeside(s.owed, need, &beside, at) {
+		if !s.x.possibleWith(s.owed, need, &beside, at) {
 			continue
 		}
 		if s.possible = true; !s.in.placement.acceptableNode(s.w, locality.Node(at)) {
@@ -272,8 +272,8 @@ func (pl *plan) has(v *victim) bool {
 	return len(pl.victims) > 0 && slices.ContainsFunc(pl.victims, v.is)
 }
 
-// take adds victims.
-func (pl *plan) take(of []victim) {
+// addVictims adds victims.
+func (pl *plan) addVictims(of []victim) {
 	for i := range of {
 		pl.move(&of[i], 1)
 	}
@@ -296,7 +296,7 @@ func (pl *plan) move(v *victim, sign int64) {
 
 // put places a need, with victims.
 func (pl *plan) put(node int, need *resources.Vector, of []victim) {
-	if pl.take(of); pl.change == nil {
+	if pl.addVictims(of); pl.change == nil {
 		return
 	}
 	change := pl.change[node]

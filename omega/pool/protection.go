@@ -58,8 +58,8 @@ func (g *guard) place(it *item) (i, at int) {
 	return i, at
 }
 
-// take removes a candidate, and returns the first part that has changed.
-func (g *guard) take(it *item) int {
+// remove removes a candidate, and returns the first part that has changed.
+func (g *guard) remove(it *item) int {
 	i, at := g.place(it)
 	pt := g.parts[i]
 	if pt.items, pt.dirty = slices.Delete(pt.items, at, at+1), true; len(pt.items) == 0 {
@@ -68,8 +68,8 @@ func (g *guard) take(it *item) int {
 	return i
 }
 
-// put adds a candidate, and returns the first part that has changed.
-func (g *guard) put(it *item) int {
+// add adds a candidate, and returns the first part that has changed.
+func (g *guard) add(it *item) int {
 	if len(g.parts) == 0 {
 		g.parts = append(g.parts, &part{from: g.base})
 		g.parts[0].items, g.parts[0].dirty = append(g.parts[0].items, it), true
@@ -167,11 +167,11 @@ func (x *preemptible) protect(g *guard, out, in []*item) {
 			g.base, first = sumOf(&g.base, &more, 1), 0
 		}
 		for _, it := range out {
-			first = min(first, g.take(it))
+			first = min(first, g.remove(it))
 		}
 		for _, it := range in {
 			it.entered = true
-			first = min(first, g.put(it))
+			first = min(first, g.add(it))
 		}
 		changed := g.review(first, nil)
 		x.touched = append(x.touched, changed...)

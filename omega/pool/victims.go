@@ -77,7 +77,7 @@ func (x *preemptible) victimOf(it *item, owed *Tenant, w *waiter, shares map[*Te
 	if it.tenant.isIn(owed) || it.owed == nil && w.holds(it.slot) {
 		return v, false
 	}
-	top, side := it.tenant.beside(owed), owed
+	top, side := it.tenant.branchAgainst(owed), owed
 	for side.parent != top.parent {
 		side = side.parent
 	}
@@ -126,9 +126,9 @@ func lossOf(share float64) int64 { return int64(math.Round(share * (1 << 40))) }
 // is reports whether two victims are the same lease or promise.
 func (v *victim) is(o victim) bool { return v.slot == o.slot && v.owed == o.owed && v.order == o.order }
 
-// beside returns t, or the group that it is in, that has its parent in common with
+// branchAgainst returns t, or the group that it is in, that has its parent in common with
 // another tenant or one of its groups.
-func (t *Tenant) beside(other *Tenant) *Tenant {
+func (t *Tenant) branchAgainst(other *Tenant) *Tenant {
 	for t.parent != nil && !other.isIn(t.parent) {
 		t = t.parent
 	}

@@ -63,7 +63,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 		case r.preempted:
 			coming[r.node] = coming[r.node].Add(r.run.Need)
 		case !r.tenant.isIn(owed):
-			all = append(all, candidate{slot: uint32(i), node: int(r.node), need: r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
+			all = append(all, candidate{slot: uint32(i), node: int(r.node), need: r.run.Need, top: r.tenant.branchAgainst(w.tenant), at: r.tenant})
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
@@ -72,7 +72,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 	for _, o := range p.promises.list {
 		for _, pr := range o.kept.promises {
 			if !o.tenant.isIn(owed) {
-				all = append(all, candidate{owed: o, order: pr.order, node: pr.node, need: pr.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+				all = append(all, candidate{owed: o, order: pr.order, node: pr.node, need: pr.need, top: o.tenant.branchAgainst(w.tenant), at: o.tenant})
 			}
 		}
 	}

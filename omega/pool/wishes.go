@@ -65,7 +65,7 @@ const wishesAtATime = 64
 func (cm *committer) wishes() map[locality.Node]*wish {
 	l := cm.lend
 	l.lacking = nil
-	if l.closing || l.vain >= mostVain || cm.waits.waiting == 0 && len(cm.tries) == 0 {
+	if l.closing || l.fruitless >= maxFruitless || cm.waits.waiting == 0 && len(cm.tries) == 0 {
 		return nil
 	}
 	x := wishing{
@@ -188,14 +188,14 @@ func (x *wishing) on(node int, w *waiter, t *Tenant, need *resources.Vector) boo
 	}
 	short, ok := x.fits(r, need)
 	if ok {
-		x.take(locality.Node(node), r, t, need, &short)
+		x.wishFor(locality.Node(node), r, t, need, &short)
 		x.name(locality.Node(node), w)
 	}
 	return ok
 }
 
-// take notes a wish, if something is lacking.
-func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *resources.Vector) {
+// wishFor notes a wish, if something is lacking.
+func (x *wishing) wishFor(node locality.Node, r *rooms, t *Tenant, need, short *resources.Vector) {
 	for k := range need {
 		r.room[k] -= need[k] - short[k]
 		r.free[k] -= short[k]
@@ -287,7 +287,7 @@ func (x *wishing) gang(w *waiter) bool {
 		need := w.needAt(i)
 		r := x.of(int(node), w, w.tenant)
 		if short, ok := x.fits(r, need); ok { // else the limits are short
-			x.take(node, r, w.tenant, need, &short)
+			x.wishFor(node, r, w.tenant, need, &short)
 			x.name(node, w)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// recall puts the jobs that wait for room back in the order. So the order, and not the
+// reconsiderWaiters puts the jobs that wait for room back in the order. So the order, and not the
 // time of arrival, decides which of them gets the room. A job without room when its turn
 // comes goes on waiting: see [Loop.next]. Cost: O(jobs waiting log jobs waiting), and a
 // Push for each.
-func (l *Loop[K]) recall() {
+func (l *Loop[K]) reconsiderWaiters() {
 	var waiters []*Pending[K]
 	for _, t := range l.backoffs.list {
-		if t.p.searching && !t.p.recalled {
+		if t.p.searching && !t.p.early {
 			waiters = append(waiters, t.p)
 		}
 	}
 	slices.SortFunc(waiters, func(a, b *Pending[K]) int { return cmp.Compare(a.seq, b.seq) })
 	for _, p := range waiters {
 		// Its alarm stays set, for a turn that comes after the end of the back-off.
-		p.recalled = true
+		p.early = true
 		l.enqueue(p)
 	}
 }
@@ -42,18 +42,18 @@ func (l *Loop[K]) next(ctx context.Context, now time.Time) (p *Pending[K], snap 
 				return nil, nil, err
 			}
 		}
-		if !p.recalled {
+		if !p.early {
 			return p, snap, nil
 		}
 		// Job.Allow may panic, and then the job waits on.
-		p.recalled = false
+		p.early = false
 		l.move(p, waiting)
 		if p.room == 0 && slices.ContainsFunc(failed, func(v resources.Vector) bool { return resources.Fits(&v, &p.job.Need) }) {
 			continue
 		}
 		found := 0
 		if found, snap, err = l.room(ctx, now, p, snap); err != nil {
-			p.recalled = true
+			p.early = true
 			l.enqueue(p)
 			return nil, nil, err
 		}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// standing is a mark that stood when a cut began.
-type standing struct {
+// pendingMark is a mark that stood when a cut began.
+type pendingMark struct {
 	id      AllocationID
 	machine MachineID
 	rec     *record
@@ -14,7 +14,7 @@ type standing struct {
 	until   time.Time
 }
 
-func (m *standing) fate() Fate {
+func (m *pendingMark) fate() Fate {
 	if m.by != nil {
 		return Preempted
 	}
@@ -114,14 +114,14 @@ func (k *Cut) list(heads []*markNode) {
 				continue // was granted, or taken from its owner, after the cut
 			}
 			seen[id] = true
-			k.marks = append(k.marks, standing{id, n.Allocation.Machine, rec, names[n.By], n.Until})
+			k.marks = append(k.marks, pendingMark{id, n.Allocation.Machine, rec, names[n.By], n.Until})
 		}
 		slices.Reverse(k.marks[first:])
 	}
 	for l, m := range k.leavers() {
 		if rec := k.unreleased[l.id]; rec != nil && !seen[l.id] {
 			seen[l.id] = true
-			k.marks = append(k.marks, standing{l.id, m, rec, l.by, l.until})
+			k.marks = append(k.marks, pendingMark{l.id, m, rec, l.by, l.until})
 		}
 	}
 }
