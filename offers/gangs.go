@@ -77,14 +77,14 @@ func (ga *gangs) wanted(r *request, n *node) bool {
 }
 
 // has reports whether a machine has room for a request, beside the room that is kept for
-// others.
-func (ga *gangs) has(n *node, r *request) bool {
+// others. Of what is reserved there, it has the room of one request: its own or that of another.
+func (ga *gangs) has(n *node, r, of *request) bool {
 	if n.kept != r && n.revoking() || !resources.Fits(&r.Each, &n.capacity) {
 		return false // without a look at the cell
 	}
 	room, ok := ga.floor.space(n)
-	if ok && ga.reserves(r, n) {
-		room, ok = ga.reservedRoom(n, r)
+	if ok && ga.reserves(of, n) {
+		room, ok = ga.reservedRoom(n, of)
 	}
 	return ok && r.Each.Fits(room) && ga.wanted(r, n)
 }
@@ -134,11 +134,11 @@ func (ga *gangs) serve() {
 					continue
 				}
 			}
-			nodes := ga.machinesFor(r, sure)
-			if nodes == nil && sure && ga.hasReserved(r) {
-				ga.endReservation(ga.room.of)
-				ga.endUnwanted()
-				nodes = ga.machinesFor(r, sure)
+			nodes := ga.machinesFor(r, r, sure)
+			if of := ga.room.of; nodes == nil && sure && of != nil && of != r && ga.machinesFor(r, of, sure) != nil {
+				if nodes = ga.takeReserved(r); nodes == nil && !ga.planner.halted() {
+					ga.postpone(of.of) // another scheduler's reservation has the room by now
+				}
 			}
 			if nodes != nil {
 				ga.grant(r, nodes, nil)
@@ -163,11 +163,20 @@ func (ga *gangs) inLine() []*request {
 	return line
 }
 
-// machinesFor returns as many machines with room for a request as it needs, or nil.
-func (ga *gangs) machinesFor(r *request, first bool) (nodes []*node) {
+// takeReserved ends the reservation of another request, and returns as many machines as a
+// request needs, or nil.
+func (ga *gangs) takeReserved(r *request) []*node {
+	ga.endReservation(ga.room.of)
+	ga.endUnwanted()
+	return ga.machinesFor(r, r, true)
+}
+
+// machinesFor returns as many machines with room for a request as it needs, or nil. Of what is
+// reserved, the request has the room of one: its own or that of another.
+func (ga *gangs) machinesFor(r, of *request, first bool) (nodes []*node) {
 	try := func(n *node) bool {
 		// A machine that is to be looked at may be another framework's turn.
-		if (first || !n.dirty || ga.reserves(r, n)) && ga.has(n, r) && !slices.Contains(nodes, n) {
+		if (first || !n.dirty || ga.reserves(r, n)) && ga.has(n, r, of) && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
 		return len(nodes) < r.Machines
@@ -177,7 +186,7 @@ func (ga *gangs) machinesFor(r *request, first bool) (nodes []*node) {
 	switch {
 	case r.plan != nil:
 		kept = r.plan.nodes
-	case ga.room.of == r:
+	case ga.room.of == of:
 		kept = ga.room.nodes
 	}
 	for _, n := range kept {

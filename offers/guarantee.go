@@ -128,8 +128,8 @@ func (gu *guaranteeBook) abandon(r *request) {
 	gu.queue.requeue(r.of, false)
 }
 
-// usable returns the free room of a machine, what is reserved there for a request included,
-// if a request may have room there. No victim
+// usable returns the free room of a machine if a request may have room there. The room of the
+// master's reservation is included, that of other schedulers' reservations is not. No victim
 // has to leave for a framework that declines such room again and again.
 func (gu *guaranteeBook) usable(n *node, r *request) (free resources.Vector, ok bool) {
 	if n.gone || !r.of.suits(n) || r.of.backedOff(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
@@ -137,7 +137,7 @@ func (gu *guaranteeBook) usable(n *node, r *request) (free resources.Vector, ok 
 	}
 	st, in := gu.cell.State(n.id)
 	if n.partReserved() {
-		st.Free = st.Free.Add(st.Reserved)
+		st.Free = st.Free.Add(st.Reserved.Min(n.kept.Each))
 	}
 	return st.Free, in && st.Condition == omega.Ready
 }

@@ -193,15 +193,6 @@ func (ga *gangs) reserves(r *request, n *node) bool {
 	return ga.room.of == r && ga.room.id != 0 && n.kept == r && !ga.room.refused
 }
 
-// hasReserved reports whether a request would have room on a machine that is reserved for
-// another one.
-func (ga *gangs) hasReserved(r *request) bool {
-	return ga.room.of != nil && ga.room.of != r && slices.ContainsFunc(ga.room.nodes, func(n *node) bool {
-		free, ok := ga.guarantees.usable(n, r)
-		return ok && r.Each.Fits(ga.floor.within(n, &free))
-	})
-}
-
 // reservedRoom returns the room of a machine for the request that has reserved it.
 func (ga *gangs) reservedRoom(n *node, r *request) (room resources.Vector, ok bool) {
 	st, in := ga.cell.State(n.id)
