@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,40 @@ func Postgres(tb testing.TB) string {
 		return err
 	})
 	return "host=" + dir + " user=test dbname=postgres"
+}
+
+// Pooler starts a PgBouncer in front of a server of [Postgres] for the length of the test, and
+// returns the connection string. It gives each transaction one of three connections. The test is
+// skipped if there is no PgBouncer, also with CI=true.
+func Pooler(tb testing.TB, server string) string {
+	tb.Helper()
+	bin, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if bin = "/usr/sbin/pgbouncer"; !isFile(bin) {
+			tb.Skip("servertest: no pgbouncer in the search path and none at " + bin)
+		}
+	}
+	as := owner(tb)
+	dir := folder(tb, as)
+	config := filepath.Join(dir, "config")
+	lines := []string{
+		"[databases]", "* = " + server, "[pgbouncer]", "listen_addr =", "listen_port = 6432", "unix_socket_dir = " + dir,
+		"auth_type = any", "pool_mode = transaction", "default_pool_size = 3", "",
+	}
+	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	start(tb, as, syscall.SIGINT, bin, config)
+	await(tb, func() error {
+		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.6432"))
+		return err
+	})
+	return "host=" + dir + " port=6432 user=test dbname=postgres"
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Redis starts a server without data for the length of the test, and returns the path
