@@ -140,7 +140,7 @@ func TestStep_NoticesWhichMachinesMeetConstraints(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A machine that one framework can not use is offered to the next at once.
+// A machine that one framework cannot use is offered to the next at once.
 func TestRegister_ConstraintsKeepNothingFromOthers(t *testing.T) {
 	var a locality.Attributes
 	cell, machines := newCell(t, 3, resources.Vector{10})

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Why an offer can not be accepted or declined. Methods return an [OfferError]
+// Why an offer cannot be accepted or declined. Methods return an [OfferError]
 // that wraps one of them.
 var (
 	// ErrUnknown reports that the master never made such an offer, or that it ended long
@@ -37,11 +37,11 @@ var (
 var (
 	// ErrExceeds reports tasks that need more than was offered, or than a cap allows. It
 	// also reports a request for more than the cell could hold, or than is guaranteed.
-	ErrExceeds = errors.New("offers: need exceeds what there is")
+	ErrExceeds = errors.New("offers: need exceeds the room")
 	// ErrEmpty reports a call without an offer or a task, a request for nothing, or a nil
 	// where something is needed. The error for a nil, or a zero Master or Framework, wraps
 	// [resources.ErrNil] too.
-	ErrEmpty = errors.New("offers: nothing given")
+	ErrEmpty = errors.New("offers: empty argument")
 	// ErrName reports a name that is taken, has a slash in it, or is refused by
 	// [resources.CheckName]. In the last case it wraps the error of CheckName.
 	ErrName = errors.New("offers: invalid name")
@@ -54,7 +54,7 @@ var (
 	// ErrFenced reports that a successor has taken over the framework or the master. It also
 	// applies when the framework has ended since.
 	ErrFenced = errors.New("offers: framework or master was replaced by a successor")
-	// ErrGuarantee reports a guarantee that the cell can not keep beside the others.
+	// ErrGuarantee reports a guarantee that the cell cannot keep beside the others.
 	ErrGuarantee = errors.New("offers: guarantees exceed the cell")
 	// ErrSpan reports a time that is negative, or 0 where that makes no sense.
 	ErrSpan = errors.New("offers: invalid time")

@@ -155,7 +155,7 @@ func ExampleNew_takeover() {
 	// offered: node 1
 }
 
-// A job that can not start with less than two whole machines asks for both at once. It is
+// A job that cannot start with less than two whole machines asks for both at once. It is
 // guaranteed them. So a framework that has more than its guarantee is told to leave, and
 // is preempted if it does not.
 func ExampleFramework_Request() {

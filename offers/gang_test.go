@@ -205,7 +205,7 @@ func TestRequest_OneGangAtATimeReserves(t *testing.T) {
 	require.Equal(t, []string{"g0", "g1"}, done)
 }
 
-// A gang that can not come about, since a service never ends, keeps room from others for
+// A gang that cannot come about, since a service never ends, keeps room from others for
 // no longer than an offer lasts. Then it keeps none until they have had it.
 func TestRequest_AGangReservesForAShortTime(t *testing.T) {
 	for _, timeout := range []offers.Span{{}, offers.Never(), offers.For(10 * time.Second)} {

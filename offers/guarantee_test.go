@@ -232,7 +232,7 @@ func TestRegister_GuaranteesKindByKind(t *testing.T) {
 }
 
 // Machines that go take no guarantee with them, but frameworks with a guarantee are told
-// that the cell can not keep them all.
+// that the cell cannot keep them all.
 func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10, 10})
 	m := newMaster(t, cell, offers.Config{})

@@ -79,7 +79,7 @@ func (ss *sessions) expireWatch(w *watch) {
 	w.lax = true
 	if !expected {
 		if f.reg.Notify == nil {
-			w.asked = time.Time{} // it can not be asked, and has no reason to call
+			w.asked = time.Time{} // it cannot be asked, and has no reason to call
 			return
 		}
 		ask = gone / 2

@@ -109,7 +109,7 @@ func (ss *sessions) leave(f *member) {
 	ss.queue.unshared = true
 }
 
-// acceptable returns an error for a registration that can not be accepted, if other
+// acceptable returns an error for a registration that cannot be accepted, if other
 // frameworks are guaranteed that much more than now. The framework that has the name now
 // is f, or nil.
 func (ss *sessions) acceptable(f *member, r *Registration, more *resources.Vector) error {

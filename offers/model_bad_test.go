@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// doAcceptBad names an offer that can be accepted, and something that can not:
+// doAcceptBad names an offer that can be accepted, and something that cannot:
 // nothing changes.
 func (m *model) doAcceptBad(t *rapid.T) {
 	f := m.pick(t)
@@ -42,7 +42,7 @@ func (m *model) doAcceptBad(t *rapid.T) {
 	require.ErrorIs(t, err, reason)
 }
 
-// badOffer draws an offer that can not be accepted together with a good one, and
+// badOffer draws an offer that cannot be accepted together with a good one, and
 // what is wrong with it.
 func (m *model) badOffer(t *rapid.T, f *fw, good *room) (offers.OfferID, error) {
 	type bad struct {

@@ -70,7 +70,7 @@ func (m *model) guarantee(t *rapid.T) (v resources.Vector) {
 	return v
 }
 
-// register registers a framework, or finds that the cell can not guarantee it what
+// register registers a framework, or finds that the cell cannot guarantee it what
 // it wants: then nothing changes.
 func (m *model) register(t *rapid.T, f *fw) bool {
 	sure, can := m.mayPromise(f)

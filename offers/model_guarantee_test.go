@@ -88,6 +88,6 @@ func (m *model) checkShort(t *rapid.T) {
 				short[k] = max(0, promised[k]-total[k])
 			}
 		}
-		require.Equal(t, short, f.short, "what %s can not rely on", f.name)
+		require.Equal(t, short, f.short, "what %s cannot rely on", f.name)
 	}
 }

@@ -51,7 +51,7 @@ type Ended struct {
 //
 //   - ends, or finds room otherwise,
 //   - is beyond the guarantee by then (see Request.Revoke),
-//   - can not have room on that machine any more, which may be drained.
+//   - cannot have room on that machine any more, which may be drained.
 type Notice struct {
 	Task omega.Allocation
 	// Until is the time of the preemption, the zero time if Config.Grace is [Never]. Then

@@ -124,7 +124,7 @@ type offer struct {
 // is not.
 func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
 
-// late reports whether an offer can not be answered any more.
+// late reports whether an offer cannot be answered any more.
 func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
 
 // assured reports whether no revocation takes an offer back. Such an offer answers a

@@ -20,7 +20,7 @@ func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]v
 		node *node
 		omega.Victims
 	}
-	// Room that one machine takes from a framework can not be taken on the next one. The
+	// Room that one machine takes from a framework cannot be taken on the next one. The
 	// same holds for room that other requests have begun to take.
 	taken := gu.losses(nil)
 	var places []place

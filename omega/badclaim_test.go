@@ -21,11 +21,11 @@ func TestCommit_RefusesANeedOfNothing(t *testing.T) {
 		fill func(tx *omega.Txn)
 		text string
 	}{
-		"claim":             {func(tx *omega.Txn) { tx.Claim(claim(ids[1])) }, "omega: item 1: claim on machine 1: invalid quantity: need is 0 of every kind"},
-		"claim with victim": {func(tx *omega.Txn) { tx.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: from}) }, "claim on machine 0"},
+		"claim":             {func(tx *omega.Txn) { tx.Claim(claim(ids[1])) }, "omega: item 1: claim on machine \"node-1\": invalid quantity: need is 0 of every kind"},
+		"claim with victim": {func(tx *omega.Txn) { tx.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: from}) }, "claim on machine \"node-0\""},
 		"resize":            {func(tx *omega.Txn) { tx.Resize(a, resources.Vector{}) }, "item 1: resize of allocation " + a.String() + " to nothing, want a release of it"},
-		"first of two":      {func(tx *omega.Txn) { tx.Exchange(from, claim(ids[0]), claim(ids[0], 1)) }, "item 1: claim on machine 0"},
-		"second of two":     {func(tx *omega.Txn) { tx.Exchange(from, claim(ids[0], 1), claim(ids[0])) }, "item 2: claim on machine 0"},
+		"first of two":      {func(tx *omega.Txn) { tx.Exchange(from, claim(ids[0]), claim(ids[0], 1)) }, "item 1: claim on machine \"node-0\""},
+		"second of two":     {func(tx *omega.Txn) { tx.Exchange(from, claim(ids[0], 1), claim(ids[0])) }, "item 2: claim on machine \"node-0\""},
 	} {
 		for _, gang := range []bool{false, true} {
 			tx := omega.Txn{Gang: gang, Now: time.Unix(1, 0), Grace: omega.AtOnce}

@@ -22,7 +22,7 @@ func TestCell_RefusesBadMachines(t *testing.T) {
 	}{
 		"no name":            {omega.Machine{}, omega.ErrName, "empty"},
 		"duplicate name":     {omega.Machine{Name: "node-0"}, omega.ErrName, `"node-0"`},
-		"negative capacity":  {omega.Machine{Name: "n", Capacity: resources.Vector{2, -1}}, resources.ErrQuantity, "kind 1 is -1"},
+		"negative capacity":  {omega.Machine{Name: "n", Capacity: resources.Vector{2, -1}}, resources.ErrQuantity, "kind1=-1"},
 		"capacity too large": {omega.Machine{Name: "n", Capacity: resources.Vector{resources.MaxQuantity + 1}}, resources.ErrQuantity, `"n"`},
 	}
 	for name, test := range tests {

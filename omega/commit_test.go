@@ -220,7 +220,7 @@ func TestCommit_RefusesBadInput(t *testing.T) {
 		err   error
 		text  string
 	}{
-		"negative":         {claim(ids[1], 1, -5), resources.ErrQuantity, "kind 1 is -5"},
+		"negative":         {claim(ids[1], 1, -5), resources.ErrQuantity, "kind1=-5"},
 		"most negative":    {claim(ids[1], math.MinInt64), resources.ErrQuantity, "-9223372036854775808"},
 		"overflowing":      {claim(ids[1], math.MaxInt64), resources.ErrQuantity, "9223372036854775807"},
 		"unknown machine":  {claim(unknown, 1), omega.ErrUnknown, "machine 7"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Errors of a claim or a release. [Txn.Err] returns an [RefusalError] that wraps
@@ -27,7 +28,7 @@ var (
 	ErrNotOwner = errors.New("omega: allocation belongs to another scheduler")
 	// ErrLimit: one of the scheduler's [Limits] rules it out. A call as a whole can
 	// fail with it too.
-	ErrLimit = errors.New("omega: limit of the scheduler")
+	ErrLimit = errors.New("omega: limit of the scheduler is reached")
 	// ErrForbidden: the scheduler may not claim that machine, or not at that
 	// precedence.
 	ErrForbidden = errors.New("omega: claim is not permitted to the scheduler")
@@ -69,7 +70,7 @@ var (
 	// ErrInUse: a capacity below the amount allocated.
 	ErrInUse = errors.New("omega: capacity is below what is in use")
 	// ErrHolding: a scheduler that is to leave has something in the cell.
-	ErrHolding = errors.New("omega: scheduler can not leave")
+	ErrHolding = errors.New("omega: scheduler cannot leave")
 	// ErrTooMany: the cell has no number left for one more.
 	ErrTooMany = errors.New("omega: too many machines or schedulers")
 )
@@ -89,12 +90,29 @@ func unknown(format string, args ...any) error {
 	return fault.Text("omega: unknown "+fmt.Sprintf(format, args...), ErrUnknown)
 }
 
-// called returns the name of a machine in errors. It marks a machine of another cell.
+// called returns the name of a machine in errors, or its ID if the cell has no such
+// machine any more. It marks a machine of another cell.
 func (c *Cell) called(m MachineID) string {
 	if m.named() && m.tag() != c.tag {
 		return fmt.Sprintf("machine %v of another cell", m)
 	}
+	if st, ok := c.State(m); ok {
+		return fmt.Sprintf("machine %q", st.Name)
+	}
 	return fmt.Sprintf("machine %v", m)
+}
+
+// inUnits returns err, the error of a check of v, with the kind at fault in the names and
+// units of the cell's space.
+func (c *Cell) inUnits(err error, v *resources.Vector) error {
+	for k, q := range v {
+		if q < 0 || q > resources.MaxQuantity {
+			var one resources.Vector
+			one[k] = q
+			return fmt.Errorf("%w: %s, want 0 to 2^62", resources.ErrQuantity, c.space.Format(one))
+		}
+	}
+	return err
 }
 
 // foreign reports whether a is the ID of an allocation of another cell.

@@ -129,14 +129,14 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		},
 		"limit of what it holds": {
 			s, func(tx *omega.Txn) { tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1501}}) }, omega.ErrLimit,
-			`omega: claim on "a": need cpu=1501m, held cpu=2 of cpu=3500m: limit of the scheduler`, nil,
+			`omega: claim on "a": need cpu=1501m, held cpu=2 of cpu=3500m: limit of the scheduler is reached`, nil,
 		},
 		"limit of nothing": {
-			nothing, func(tx *omega.Txn) { tx.Claim(on(ids[0], 0)) }, omega.ErrLimit, "need cpu=1, held 0 of 0: limit of the scheduler", nil,
+			nothing, func(tx *omega.Txn) { tx.Claim(on(ids[0], 0)) }, omega.ErrLimit, "need cpu=1, held 0 of 0: limit of the scheduler is reached", nil,
 		},
 		"no job": {
 			jobless, func(tx *omega.Txn) { tx.Claim(on(ids[0], 0)) }, omega.ErrLimit,
-			`omega: claim on "a": no job is admitted, want one: limit of the scheduler`, nil,
+			`omega: claim on "a": no job is admitted, want one: limit of the scheduler is reached`, nil,
 		},
 		"gang": {
 			other, func(tx *omega.Txn) { tx.Gang = true; tx.Claim(on(ids[0], 0)); tx.Claim(large) }, omega.ErrGang,
@@ -167,7 +167,7 @@ func TestItemError_NamesTheValues(t *testing.T) {
 	require.EqualError(t, &omega.RefusalError{Reason: omega.ErrNoRoom, Need: need, Tasks: 3, Found: 1, Space: cell.Space()},
 		"omega: need 3 x "+cell.Space().Format(need)+", missing room for 2: no room")
 	require.EqualError(t, &omega.RefusalError{Reason: omega.ErrLimit, Need: need, Scheduler: "s", Held: need, Limit: need, Space: cell.Space()},
-		fmt.Sprintf(`omega: scheduler "s": need %[1]s, held %[1]s of %[1]s: limit of the scheduler`, cell.Space().Format(need)))
+		fmt.Sprintf(`omega: scheduler "s": need %[1]s, held %[1]s of %[1]s: limit of the scheduler is reached`, cell.Space().Format(need)))
 }
 
 func commitErr(s *omega.Scheduler, claims ...omega.Claim) error {
@@ -202,8 +202,8 @@ func TestErrors_OfCallsNameTheValues(t *testing.T) {
 		`omega: machine "m": capacity kind0=4611686018427387904: with kind0=4611686018427387904,kind1=10 in the cell it is more than 2^62 of a kind: invalid quantity`: {
 			second(cell.Add(omega.Machine{Name: "m", Capacity: full})), resources.ErrQuantity,
 		},
-		`omega: machine "m": capacity: invalid quantity: kind 1 is -1`: {second(cell.Add(omega.Machine{Name: "m", Capacity: resources.Vector{0, -1}})), resources.ErrQuantity},
-		`omega: machine 0: capacity: invalid quantity: kind 0 is -1`:   {cell.SetCapacity(ids[0], resources.Vector{-1}), resources.ErrQuantity},
+		`omega: machine "m": capacity: invalid quantity: kind1=-1, want 0 to 2^62`:      {second(cell.Add(omega.Machine{Name: "m", Capacity: resources.Vector{0, -1}})), resources.ErrQuantity},
+		`omega: machine "node-0": capacity: invalid quantity: kind0=-1, want 0 to 2^62`: {cell.SetCapacity(ids[0], resources.Vector{-1}), resources.ErrQuantity},
 		`omega: machine "node-0": capacity kind0=3,kind1=3, kind0=3,kind1=4 is allocated: capacity is below what is in use`: {
 			cell.SetCapacity(ids[0], resources.Vector{3, 3}), omega.ErrInUse,
 		},

@@ -93,7 +93,7 @@ func TestExchange_InAGangIsAllOrNothing(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// An offer that is rescinded or preempted first can not be taken any more.
+// An offer that is rescinded or preempted first cannot be taken any more.
 func TestExchange_LosesToTheFirstCommit(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	master, taker := register(t, cell, "master"), register(t, cell, "taker")

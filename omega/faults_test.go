@@ -203,12 +203,12 @@ func TestFault_NamesTheOwnerOfAForeignAllocation(t *testing.T) {
 		`omega: claim on "node-1": allocation 0/0/2 of another cell: allocation is unknown or already released`: {
 			commitAll(func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{abroad}, claim(ids[1], 1)) }), omega.ErrReleased,
 		},
-		`omega: invalid victim: item 0: victim 0/0/2 of another cell, for a claim on machine 0`: {
+		`omega: invalid victim: item 0: victim 0/0/2 of another cell, for a claim on machine "node-0"`: {
 			commitAll(func(tx *omega.Txn) {
 				tx.Claim(omega.Claim{Machine: ids[0], Need: one, Precedence: 1, Victims: []omega.AllocationID{abroad}})
 			}), omega.ErrVictim,
 		},
-		`omega: invalid victim: item 0: victim 0/0/2 of a claim on machine 1: not on that machine`: {
+		`omega: invalid victim: item 0: victim 0/0/2 of a claim on machine "node-1": not on that machine`: {
 			commitAll(func(tx *omega.Txn) {
 				tx.Claim(omega.Claim{Machine: ids[1], Need: one, Precedence: 1, Victims: []omega.AllocationID{theirs}})
 			}), omega.ErrVictim,

@@ -31,7 +31,7 @@ func (c *Cell) add(m Machine) (MachineID, error) {
 		return 0, err
 	}
 	if err := m.Capacity.Check(); err != nil {
-		return 0, refuse(err, "machine %q: capacity", m.Name)
+		return 0, refuse(c.inUnits(err, &m.Capacity), "machine %q: capacity", m.Name)
 	}
 	m.Attributes = maps.Clone(m.Attributes)
 	if err := checkAttributes(m.Attributes); err != nil {
@@ -175,7 +175,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 // setCapacity is SetCapacity for an operation that is applied.
 func (c *Cell) setCapacity(m MachineID, capacity resources.Vector) error {
 	if err := capacity.Check(); err != nil {
-		return refuse(err, "machine %v: capacity", m)
+		return refuse(c.inUnits(err, &capacity), "%s: capacity", c.called(m))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,7 @@ func (m *modelled) succeed(t *rapid.T, o *refOwner, successor *omega.Scheduler) 
 	m.fenced(t, old, o)
 }
 
-// fenced tries what a scheduler that was replaced can not do any more.
+// fenced tries what a scheduler that was replaced cannot do any more.
 func (m *modelled) fenced(t *rapid.T, old *omega.Scheduler, o *refOwner) {
 	for id, a := range m.ref.held {
 		if a.owner == o {

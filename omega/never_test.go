@@ -209,7 +209,7 @@ func TestWait_RefusesWhatTheSchedulerMayNotClaim(t *testing.T) {
 		"need memory=1, ":   {{0, 1}},
 		"waits for no need": {},
 		"waits for need 1: invalid quantity: need is 0 of every kind": {{1}, {}},
-		"kind 0 is -1": {{-1}},
+		"cpu=-1": {{-1}},
 	} {
 		err := s.Wait(t.Context(), needs...)
 		require.ErrorContains(t, err, text)

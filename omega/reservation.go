@@ -145,7 +145,7 @@ func (t *Txn) checkReserves(s *Scheduler) error {
 				return fmt.Errorf("%w: reservation %d: claim %d has victims, a grantee or a reservation, want none", ErrReservation, i, n)
 			}
 			if err := claim.Need.CheckNeed(); err != nil {
-				return refuse(err, "reservation %d: claim %d on machine %v", i, n, claim.Machine)
+				return refuse(s.cell.inUnits(err, &claim.Need), "reservation %d: claim %d on %s", i, n, s.cell.called(claim.Machine))
 			}
 			for k, q := range claim.Need {
 				if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {

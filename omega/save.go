@@ -250,7 +250,7 @@ func (s *saver) plain(rec *record) {
 }
 
 // owner writes the place of an owner in the cut, 0 for none: also for one that has
-// left, which can not come back.
+// left, which cannot come back.
 func (s *saver) owner(o *owner) {
 	if o == nil {
 		s.Uvarint(0)

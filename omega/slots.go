@@ -292,7 +292,7 @@ func (t table) look(n uint32, rec *record) (seq uint64, ok bool) {
 }
 
 // release gives the caller alone the right to release a, if o has that, and returns its
-// slot, its tally and what it needs, or why it can not. What another owner has, has a tally.
+// slot, its tally and what it needs, or why it cannot. What another owner has, has a tally.
 //
 // Once seq says that a is being released nothing else of the slot is written, so that the
 // need is read in place. Before that, meta is a's if seq is still a's afterwards.

@@ -104,7 +104,7 @@ func (s *Scheduler) deputy(name string, limits Limits) (*Scheduler, error) {
 	}
 	for above := s; above != nil; above = above.chief {
 		if above.owner.name == name {
-			return nil, fmt.Errorf("%w: scheduler %q can not be a deputy of its own", ErrName, name)
+			return nil, fmt.Errorf("%w: scheduler %q cannot be a deputy of its own", ErrName, name)
 		}
 	}
 	var d *Scheduler

@@ -75,17 +75,17 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 		if it.kind == resizeItem && it.claim.Need == (resources.Vector{}) {
 			return refuse(resources.ErrQuantity, "item %d: resize of allocation %v to nothing, want a release of it", i, it.from[0])
 		}
-		return refuse(err, "item %d: claim on machine %v", i, it.claim.Machine)
+		return refuse(c.inUnits(err, &it.claim.Need), "item %d: claim on %s", i, c.called(it.claim.Machine))
 	}
 	if it.plain() {
 		return nil
 	}
 	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
-		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
+		return fmt.Errorf("%w: item %d: claim on %s follows one on %s", ErrExchange, i, c.called(it.claim.Machine), c.called(t.items[i-1].claim.Machine))
 	}
 	for _, a := range it.from {
 		if it.kind == claimItem && !c.foreign(a) && a.node() != it.node() {
-			return fmt.Errorf("%w: item %d: allocation %v for a claim on machine %v", ErrExchange, i, a, it.claim.Machine)
+			return fmt.Errorf("%w: item %d: allocation %v for a claim on %s", ErrExchange, i, a, c.called(it.claim.Machine))
 		}
 	}
 	t.preempts = t.preempts || len(it.claim.Victims) > 0
@@ -97,9 +97,9 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 	for n, v := range it.claim.Victims {
 		switch {
 		case c.foreign(v):
-			return fmt.Errorf("%w: item %d: victim %v of another cell, for a claim on machine %v", ErrVictim, i, v, it.claim.Machine)
+			return fmt.Errorf("%w: item %d: victim %v of another cell, for a claim on %s", ErrVictim, i, v, c.called(it.claim.Machine))
 		case v.node() != it.node():
-			return fmt.Errorf("%w: item %d: victim %v of a claim on machine %v: not on that machine", ErrVictim, i, v, it.claim.Machine)
+			return fmt.Errorf("%w: item %d: victim %v of a claim on %s: not on that machine", ErrVictim, i, v, c.called(it.claim.Machine))
 		case slices.Contains(it.claim.Victims[:n], v):
 			return fmt.Errorf("%w: item %d: victim %v is named twice", ErrVictim, i, v)
 		}

@@ -156,7 +156,7 @@ func (s *Scheduler) waitable(needs []resources.Vector) error {
 	var sum resources.Vector
 	for i, need := range needs {
 		if err := need.CheckNeed(); err != nil {
-			return refuse(err, "scheduler %q waits for need %d", s.owner.name, i)
+			return refuse(s.cell.inUnits(err, &needs[i]), "scheduler %q waits for need %d", s.owner.name, i)
 		}
 		sum = sum.Add(need)
 	}

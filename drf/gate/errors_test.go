@@ -29,6 +29,6 @@ func TestErrors_NameTheValue(t *testing.T) {
 	require.EqualError(t, err, "gate: ask: amount 0, want some of at least one kind: empty amount")
 	require.ErrorIs(t, err, drf.ErrEmpty)
 	err = s.Return(resources.Vector{0, 2})
-	require.EqualError(t, err, "gate: return kind1=2, but the seat holds 0 of kind 1: usage mismatch")
+	require.EqualError(t, err, "gate: return kind1=2, but the seat holds kind1=0: usage mismatch")
 	require.ErrorIs(t, err, drf.ErrHeld)
 }

@@ -77,7 +77,7 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 			continue
 		}
 		if held := s.usage[k].Load(); held > resources.MaxQuantity-q { // other calls can only lower it
-			return false, self.Refuse(resources.ErrQuantity, "ask for %v on top of %d of kind %d, want at most 2^62 in all", need, held, k)
+			return false, self.Refuse(resources.ErrQuantity, "ask for %v on top of kind%d=%d, want at most 2^62 in all", need, k, held)
 		}
 	}
 	at := now.UnixNano()
@@ -278,7 +278,7 @@ func (s *Seat) credit(op string, v resources.Vector) error {
 }
 
 func refuseHeld(op string, v resources.Vector, held int64, k int) error {
-	return self.Refuse(drf.ErrHeld, "%s %v, but the seat holds %d of kind %d", op, v, held, k)
+	return self.Refuse(drf.ErrHeld, "%s %v, but the seat holds kind%d=%d", op, v, k, held)
 }
 
 // Rest ends the seat's wait until it asks again: it wants nothing for now.

@@ -19,8 +19,8 @@ func TestRun_RefusesNilArguments(t *testing.T) {
 	}
 	var none context.Context
 	for text, err := range map[string]error{
-		"live: context: argument is nil":                                live.Run(none, new(offers.Master), live.Config{}, member),
-		"offers: nothing given: master is nil or zero: want one of New": live.Run(t.Context(), nil, live.Config{}, member),
+		"live: context: argument is nil":                                 live.Run(none, new(offers.Master), live.Config{}, member),
+		"offers: empty argument: master is nil or zero: want one of New": live.Run(t.Context(), nil, live.Config{}, member),
 	} {
 		require.ErrorIs(t, err, resources.ErrNil)
 		require.EqualError(t, err, text)

@@ -237,7 +237,7 @@ func (r *running) decline(news offers.News) {
 	err := r.guard(func() error { return r.f.Decline(time.Now(), offers.Span{}, ids...) })
 	if _, panicked := errors.AsType[*PanicError](err); panicked {
 		r.fail(err)
-	} // else what can not be declined is answered, or has ended
+	} // else what cannot be declined is answered, or has ended
 }
 
 // fail notes an error, and reports it.

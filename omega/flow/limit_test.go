@@ -40,7 +40,7 @@ func TestLimits_AreNotPlannedBeyond(t *testing.T) {
 	r := y.round(t)
 	require.Equal(t, [4]int{3, 27, 27, 0}, [4]int{r.Running, r.Waiting, r.Limited, r.Conflicts})
 	require.EqualError(t, y.refusal(t, 29),
-		`omega: scheduler "limited": need kind0=1, held kind0=3 of kind0=3: limit of the scheduler`)
+		`omega: scheduler "limited": need kind0=1, held kind0=3 of kind0=3: limit of the scheduler is reached`)
 	require.ErrorIs(t, y.refusal(t, 29), omega.ErrLimit)
 	for range 5 {
 		y.asks = 0

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What limits leave is not kept for a task that can not run, however long it waits:
+// What limits leave is not kept for a task that cannot run, however long it waits:
 // no machine is large enough, or its job has its top.
 func TestLimits_AreNotReservedForTasksThatCannotRun(t *testing.T) {
 	for why, vain := range map[string]struct {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -98,11 +99,19 @@ func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) 
 	i := slices.IndexFunc(on, func(a omega.Allocation) bool { return a.ID == runs.Allocation })
 	switch {
 	case i < 0:
-		return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v on machine %v", runs.Allocation, runs.Machine)
+		return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v on %s", runs.Allocation, s.called(runs.Machine))
 	case on[i].Scheduler != s.cfg.Scheduler.Name():
 		return omega.Allocation{}, fault.Newf("flow", omega.ErrNotOwner, "allocation %v of %q", runs.Allocation, on[i].Scheduler)
 	}
 	return on[i], nil
+}
+
+// called returns the name of a machine in errors, or its ID if the cell does not have it.
+func (s *Scheduler[J, T]) called(m omega.MachineID) string {
+	if st, ok := s.cfg.Cell.State(m); ok {
+		return fmt.Sprintf("machine %q", st.Name)
+	}
+	return fmt.Sprintf("machine %v", m)
 }
 
 // machineOf returns the machine of an allocation, of which no round may have heard
@@ -113,7 +122,7 @@ func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) 
 		if m := s.fleet.machines[n]; m.id == a.Machine {
 			return m, nil
 		}
-		return nil, fault.Newf("flow", omega.ErrUnknown, "machine %v: the one before it is in use until the next round", a.Machine)
+		return nil, fault.Newf("flow", omega.ErrUnknown, "%s: the one before it is in use until the next round", s.called(a.Machine))
 	}
 	st, ok := s.cfg.Cell.State(a.Machine)
 	if !ok || st.Condition == omega.Removed {

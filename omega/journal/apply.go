@@ -136,7 +136,7 @@ func (c *Cell) refuse(err error) {
 	}
 }
 
-var errSkipped = errors.New("journal: operation that can not be decoded")
+var errSkipped = errors.New("journal: operation that cannot be decoded")
 
 // mine reports whether an entry is of this process's session.
 func (c *Cell) mine(e *entry) bool {

@@ -220,7 +220,10 @@ func (b *books) checkCapacity(name string, capacity, instead resources.Vector) e
 	rest, _ := b.total.Sub(instead)
 	for k := range rest {
 		if rest[k] > resources.MaxQuantity-capacity[k] {
-			return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: kind %d of all machines is more than 2^62", name, k))
+			var more, others resources.Vector
+			more[k], others[k] = capacity[k], rest[k]
+			return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: %s beside %s on the other machines, want at most 2^62 in all",
+				name, b.space.Format(more), b.space.Format(others)))
 		}
 	}
 	return nil

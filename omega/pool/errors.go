@@ -15,7 +15,7 @@ var (
 	ErrNeed = errors.New("pool: need can never be met")
 	// ErrNested reports a request with the context of a lease that could only be
 	// granted by releasing that lease. Such an error is an ErrNeed, too.
-	ErrNested = errors.New("pool: you hold what you wait for")
+	ErrNested = errors.New("pool: request waits for a lease of its own caller")
 	// ErrQueueFull reports that a tenant has as many waiters as its Queue allows.
 	ErrQueueFull = errors.New("pool: queue of the tenant is full")
 	// ErrWait reports that a request waited for as long as its tenant or itself

@@ -56,7 +56,7 @@ func TestNested_RefusesWhatTheCallerItselfHoldsUp(t *testing.T) {
 				}
 				require.ErrorIs(t, err, pool.ErrNested)
 				require.ErrorIs(t, err, pool.ErrNeed)
-				require.EqualError(t, err, "pool: "+test.says+": you hold what you wait for")
+				require.EqualError(t, err, "pool: "+test.says+": request waits for a lease of its own caller")
 				require.Zero(t, p.Stats().Waiting)
 				return nil
 			}))
@@ -73,7 +73,7 @@ func TestNested_CountsEachLeaseOfTheContext(t *testing.T) {
 		defer cancel()
 		return b.Do(ctx, v(1), func(ctx context.Context, _ pool.Lease) error {
 			_, err := a.Acquire(ctx, v(2))
-			require.EqualError(t, err, `pool: need of "a": cpu=2m, the caller holds cpu=1m on m0 and cpu=2m on m0 and would wait for itself: you hold what you wait for`)
+			require.EqualError(t, err, `pool: need of "a": cpu=2m, the caller holds cpu=1m on m0 and cpu=2m on m0 and would wait for itself: request waits for a lease of its own caller`)
 			l, err := a.Acquire(ctx, v(1))
 			require.NoError(t, err)
 			return l.Release()

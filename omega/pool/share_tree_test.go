@@ -43,7 +43,7 @@ func (b *branch) due(slots float64, to map[*load]float64) {
 		return
 	}
 	left := append([]*branch(nil), b.children...)
-	for len(left) > 0 { // the branches that can not use their share get all they can
+	for len(left) > 0 { // the branches that cannot use their share get all they can
 		weights := 0.0
 		for _, c := range left {
 			weights += c.weight
