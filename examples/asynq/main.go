@@ -25,11 +25,12 @@ import (
 )
 
 const (
-	slots = 4                     // tasks at a time
-	work  = 20 * time.Millisecond // time that a task takes
-	flood = 400
-	small = 10
-	queue = "cellsched_example"
+	slots   = 4                     // tasks at a time
+	workers = 1000                  // tasks that run, wait in the pool, or come and are put off
+	work    = 20 * time.Millisecond // time that a task takes
+	flood   = 400
+	small   = 10
+	queue   = "cellsched_example"
 )
 
 func main() {
@@ -67,23 +68,19 @@ func play(addr string, out io.Writer) error {
 }
 
 // takeTurns and ask are all that a program adds.
-//
-// The workers of the server are for the tasks that run and for those that wait in the
-// pool. Others come and are put off.
 func takeTurns(cfg *asynq.Config, handler asynq.Handler) (asynq.Handler, error) {
 	p, err := pool.New(pool.Config{
 		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
-		Tenants:  map[string]pool.Settings{"flood": {Queue: slots}, "small": {Queue: slots}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask})
+	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask, Workers: workers})
 	if err != nil {
 		return nil, err
 	}
 	cfg.IsFailure, cfg.RetryDelayFunc = m.IsFailure, m.RetryDelay
-	cfg.Concurrency, cfg.DelayedTaskCheckInterval = 25*slots, 100*time.Millisecond
+	cfg.Concurrency, cfg.DelayedTaskCheckInterval = workers, 100*time.Millisecond
 	return m.Handler(handler), nil
 }
 

@@ -30,11 +30,12 @@ import (
 )
 
 const (
-	slots  = 4                     // jobs at a time
-	work   = 20 * time.Millisecond // time that a job takes
-	flood  = 400
-	small  = 10
-	schema = "cellsched_example"
+	slots   = 4                     // jobs at a time
+	workers = 1000                  // jobs that run, wait in the pool, or come and are put off
+	work    = 20 * time.Millisecond // time that a job takes
+	flood   = 400
+	small   = 10
+	schema  = "cellsched_example"
 )
 
 func main() {
@@ -75,20 +76,16 @@ type job struct {
 func (job) Kind() string { return "cellsched_example" }
 
 // takeTurns and ask are all that a program adds.
-//
-// The workers of the queue are for the jobs that run and for those that wait in the
-// pool. Others come and are put off.
 func takeTurns(cfg *river.Config) error {
 	p, err := pool.New(pool.Config{
 		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
-		Tenants:  map[string]pool.Settings{"flood": {Queue: slots}, "small": {Queue: slots}},
 	})
 	if err != nil {
 		return err
 	}
-	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
+	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask, Workers: workers})
 	cfg.Middleware = []rivertype.Middleware{m}
-	cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: 25 * slots}
+	cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: workers}
 	return err
 }
 

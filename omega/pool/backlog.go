@@ -18,9 +18,20 @@ import (
 type Backlog struct {
 	// Least is the shortest time that Do returns. 0 means one second.
 	Least time.Duration
+	// Workers is the number of requests that the program makes at a time, such as the
+	// goroutines that work its queue. It bounds the requests of a tenant that wait: one
+	// waits only where no more of its tenant wait, with itself, than workers are left.
+	// So a tenant alone leaves half of the workers that run nothing, and n tenants leave
+	// one part of n+1. A request beyond that is served at once or comes again. 0 means
+	// that [Settings.Queue] alone bounds those that wait.
+	Workers int
 
 	mu      sync.Mutex
 	tenants map[string][]time.Time // when requests come again, some in the past
+	// Where Workers is set: the calls of Do, and those that have no lease yet, by
+	// tenant. busy is their sum and the calls that run fn.
+	busy    int
+	waiting map[string]int
 }
 
 // Do is [Pool.Do] of a pool for a request of such a program. It also returns the time
@@ -37,8 +48,17 @@ func (b *Backlog) Do(
 		return 0, absent("backlog")
 	}
 	began := false
+	if b.Workers > 0 {
+		if !b.enter(tenant) {
+			r.MaxWait = 1 // the shortest
+		}
+		defer func() { b.leave(tenant, began) }()
+	}
 	err = p.Do(ctx, tenant, r, func(ctx context.Context, leases []Lease) error {
 		began = true
+		if b.Workers > 0 {
+			b.start(tenant)
+		}
 		return fn(ctx, leases)
 	})
 	switch {
@@ -102,5 +122,41 @@ func (b *Backlog) forget(tenant string, now time.Time) {
 		delete(b.tenants, tenant)
 	} else {
 		b.tenants[tenant] = due[n:]
+	}
+}
+
+// enter counts a request of a tenant, and reports whether it may wait.
+func (b *Backlog) enter(tenant string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == nil {
+		b.waiting = map[string]int{}
+	}
+	b.busy++
+	b.waiting[tenant]++
+	return b.waiting[tenant] <= b.Workers-b.busy
+}
+
+// start counts a request that has its lease.
+func (b *Backlog) start(tenant string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waited(tenant)
+}
+
+// leave counts a request that has ended, and whether it had a lease.
+func (b *Backlog) leave(tenant string, began bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy--
+	if !began {
+		b.waited(tenant)
+	}
+}
+
+// waited counts a request of a tenant that waits no longer. Called with mu held.
+func (b *Backlog) waited(tenant string) {
+	if b.waiting[tenant]--; b.waiting[tenant] == 0 {
+		delete(b.waiting, tenant)
 	}
 }

@@ -128,6 +128,64 @@ func TestBacklog_KnowsWhichErrorsAreFinal(t *testing.T) {
 	}
 }
 
+// Of eight workers two run, and three wait for one tenant: no more than are left. A
+// request that runs or has ended counts no longer as waiting.
+func TestBacklogDo_KeepsWorkersForOtherTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(2)})
+		backlog := pool.Backlog{Workers: 8}
+		one := pool.Request{Needs: []resources.Vector{v(1)}}
+		end := make(chan bool)
+		var running, later atomic.Int64
+		ask := func(tenant string) {
+			go func() {
+				defer func() { _ = recover() }()
+				again, _ := backlog.Do(t.Context(), p, tenant, one, func(context.Context, []pool.Lease) error {
+					running.Add(1)
+					defer running.Add(-1)
+					if <-end {
+						panic("a job")
+					}
+					return nil
+				})
+				if again > 0 {
+					later.Add(1)
+				}
+			}()
+			synctest.Wait()
+			time.Sleep(time.Nanosecond) // for what does not wait
+			synctest.Wait()
+		}
+		for _, fails := range []bool{true, false} { // twice: nothing is left of the first time
+			later.Store(0)
+			for _, step := range []struct {
+				tenant string
+				asks   int
+				later  int64 // in all
+			}{
+				{"a", 2, 0}, // run
+				{"a", 4, 1}, // 3 wait beside the 2, and 3 workers are left
+				{"b", 2, 2}, // 1 waits
+				{"c", 1, 2}, // 1 waits
+				{"c", 1, 3}, // one worker is left
+				{"d", 1, 4}, // and none beside the request itself
+				{"a", 1, 5},
+			} {
+				for range step.asks {
+					ask(step.tenant)
+				}
+				require.Equal(t, step.later, later.Load(), "%+v", step)
+				require.Equal(t, int64(2), running.Load())
+			}
+			for range 7 {
+				end <- fails
+				synctest.Wait()
+			}
+			require.Zero(t, running.Load())
+		}
+	})
+}
+
 // What the work itself fails with is final, also if it was refused by a pool that it uses.
 func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 	one := pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: time.Nanosecond}

@@ -17,20 +17,23 @@
 // # Flooded queues
 //
 // Asynq hands out the tasks of a queue in their order, so those of a tenant that floods
-// the queue come first. The middleware keeps a few of them waiting in the pool and puts
-// the others off. Then the tasks behind them have their turn. For that, two bounds matter:
+// the queue come first. The middleware keeps some of them waiting in the pool and puts
+// the others off. Then the tasks behind them have their turn. Three numbers matter:
 //
-//   - [pool.Settings.Queue], the number of tasks of a tenant that wait in the pool. Of a
-//     larger burst some are put off, so it should exceed a usual burst. The
-//     Concurrency of the server should exceed what the pool runs at a time plus the
-//     waiters of all tenants.
+//   - Concurrency of the server. It is no longer the number of tasks that run at a time,
+//     which is the pool's. It counts the tasks that run, that wait in the pool, and that
+//     come and are put off. It should exceed twice the tasks that the pool runs in a
+//     second, since Asynq keeps the time of a task that was put off in whole seconds.
+//   - [Config.Workers], the same number. It bounds the tasks of one tenant that wait, so
+//     that workers are left for the others. [pool.Settings.Queue] does so by a number for
+//     each tenant. A small one leaves slots idle until the server looks for the tasks
+//     that were put off.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a task waits
 //     and occupies a worker. With one nanosecond a task waits not at all: it runs or is
 //     put off. Asynq's timeout of a task runs meanwhile, so MaxWait should be well below it.
 //
 // A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
-// which is 5 s by default. 100 ms suit a pool better: a burst above [pool.Settings.Queue]
-// waits for that check.
+// which is 5 s by default. 100 ms suit a pool better.
 package poolasynq
 
 import (
@@ -56,6 +59,10 @@ type Config struct {
 	Ask func(ctx context.Context, task *asynq.Task) (tenant string, ask pool.Request, err error)
 	// Delay is the shortest time for which a task is put off. 0 means [DefaultDelay].
 	Delay time.Duration
+	// Workers is the Concurrency of the server. A task waits in the pool only where no
+	// more of its tenant wait than workers are left: see [pool.Backlog]. 0 means that
+	// [pool.Settings.Queue] alone bounds the tasks that wait.
+	Workers int
 }
 
 // Middleware runs each task with a lease of a pool. It is safe for concurrent use. Its
@@ -72,7 +79,7 @@ type Middleware struct {
 }
 
 // New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
-// and for a negative Delay.
+// and for a negative Delay or number of Workers.
 func New(cfg Config) (*Middleware, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolasynq: Pool or Ask is nil, want both: %w", pool.ErrConfig)
@@ -80,11 +87,14 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Delay < 0 {
 		return nil, fmt.Errorf("poolasynq: Delay %v, want 0 or more: %w", cfg.Delay, pool.ErrConfig)
 	}
+	if cfg.Workers < 0 {
+		return nil, fmt.Errorf("poolasynq: Workers %d, want 0 or more: %w", cfg.Workers, pool.ErrConfig)
+	}
 	if cfg.Delay == 0 {
 		cfg.Delay = DefaultDelay
 	}
 	m := &Middleware{cfg: cfg}
-	m.backlog.Least = cfg.Delay
+	m.backlog.Least, m.backlog.Workers = cfg.Delay, cfg.Workers
 	return m, nil
 }
 
@@ -94,7 +104,7 @@ func New(cfg Config) (*Middleware, error) {
 //
 // A task is put off where
 //
-//   - the queue of the tenant is full, or the wait was too long,
+//   - too many tasks of the tenant wait, or the wait was too long,
 //   - the handler fails after the lease was preempted,
 //   - the pool is closed.
 //
@@ -148,7 +158,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // IsFailure returns false for a task that was put off, so that Asynq counts no retry and
-// no failure. Asynq calls it where the task has a retry left only. It is for [asynq.Config]; a function of the program's own calls it first.
+// no failure. Asynq calls it where the task has a retry left only. It is for
+// [asynq.Config]; a function of the program's own calls it first.
 func (*Middleware) IsFailure(err error) bool {
 	var later *laterError
 	return err != nil && !errors.As(err, &later)

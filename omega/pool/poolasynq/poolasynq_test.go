@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -260,6 +259,25 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
 		})
 	})
+	t.Run("no more workers are left than tasks of the tenant wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := servertest.Slots(t, 1)
+			held, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: tenantOf, Workers: 3})
+			require.NoError(t, err)
+			waits := make(chan error)
+			go func() { waits <- process(t, m, "a", succeed) }()
+			synctest.Wait()
+			began := time.Now()
+			err = process(t, m, "a", succeed) // one worker is left, and two would wait
+			require.ErrorIs(t, err, pool.ErrWait)
+			require.False(t, m.IsFailure(err))
+			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
+			require.NoError(t, held.Release())
+			require.NoError(t, <-waits)
+		})
+	})
 	t.Run("preempted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servertest.Slots(t, 1)
@@ -318,6 +336,7 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	for text, cfg := range map[string]poolasynq.Config{
 		"poolasynq: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolasynq: Delay -1ns, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Delay: -1},
+		"poolasynq: Workers -1, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Workers: -1},
 	} {
 		_, err := poolasynq.New(cfg)
 		require.ErrorIs(t, err, pool.ErrConfig)
@@ -325,78 +344,4 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	}
 	_, err := poolasynq.New(poolasynq.Config{Ask: tenantOf})
 	require.ErrorIs(t, err, pool.ErrConfig)
-}
-
-// BenchmarkHandler measures a task that does nothing, without Asynq around it.
-func BenchmarkHandler(b *testing.B) {
-	m := middleware(b, servertest.Slots(b, 1, "a"), 0)
-	h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
-	task := asynq.NewTask("a", nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := h.ProcessTask(b.Context(), task); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkHandler_Parallel is BenchmarkHandler with a task at a time on each core.
-func BenchmarkHandler_Parallel(b *testing.B) {
-	m := middleware(b, servertest.Slots(b, int64(runtime.GOMAXPROCS(0)), "a"), 0)
-	h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		task := asynq.NewTask("a", nil)
-		for pb.Next() {
-			if err := h.ProcessTask(b.Context(), task); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-}
-
-// BenchmarkFlood measures how long the tasks of one tenant wait, from their enqueueing to
-// their start, alone and while another tenant has 5,000 tasks queued before them. The
-// tasks come one after the other, or ten at once, of which the pool's queue holds four.
-func BenchmarkFlood(b *testing.B) {
-	for _, burst := range []int{1, 10} {
-		for _, flood := range []int{0, 5000} {
-			b.Run(fmt.Sprintf("burst=%d/flood=%d", burst, flood), func(b *testing.B) {
-				for b.Loop() {
-					waits := floodOf(b, flood, burst)
-					slices.Sort(waits)
-					b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
-					b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
-					b.ReportMetric(float64(waits[len(waits)-1].Milliseconds()), "ms/wait-most")
-				}
-			})
-		}
-	}
-}
-
-// floodOf returns the waits of 50 tasks, enqueued in bursts, each after the one before has
-// started.
-func floodOf(b *testing.B, flood, burst int) (waits []time.Duration) {
-	b.Helper()
-	q := newQueue(b)
-	p := servertest.Slots(b, 4, "flood", "other")
-	started := make(chan time.Time, burst)
-	q.enqueue("flood", 0, flood)
-	s := q.serve(middleware(b, p, 0), func(_ context.Context, task *asynq.Task) error {
-		if task.Type() == "other" {
-			started <- time.Now()
-		}
-		time.Sleep(20 * time.Millisecond) // the work
-		return nil
-	})
-	for i := 0; i < 50; i += burst {
-		began := time.Now()
-		q.enqueue("other", i, burst)
-		for range burst {
-			waits = append(waits, (<-started).Sub(began))
-		}
-	}
-	s.Shutdown()
-	return waits
 }

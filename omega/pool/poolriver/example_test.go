@@ -18,11 +18,12 @@ import (
 func Example() {
 	p, err := pool.New(pool.Config{
 		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{4}}},
-		Tenants:  map[string]pool.Settings{"paid": {Weight: 3, Queue: 8}, "free": {Weight: 1, Queue: 8}},
+		Tenants:  map[string]pool.Settings{"paid": {Weight: 3}, "free": {Weight: 1}},
 	})
 	if err != nil {
 		panic(err)
 	}
+	const workers = 1000 // jobs that run, wait in the pool, or come and are put off
 	m, err := poolriver.New(poolriver.Config{
 		Pool: p,
 		Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
@@ -30,16 +31,15 @@ func Example() {
 			err := json.Unmarshal(job.Metadata, &about)
 			return about.Plan, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
 		},
+		Workers: workers,
 	})
 	if err != nil {
 		panic(err)
 	}
-	// MaxWorkers counts the jobs that run, those that wait in the pool, and those that
-	// come and are put off.
 	config := &river.Config{
 		Middleware: []rivertype.Middleware{m},
-		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
+		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
 	}
 	fmt.Println(len(config.Middleware), "middleware,", config.Queues[river.QueueDefault].MaxWorkers, "workers") // for river.NewClient
-	// Output: 1 middleware, 100 workers
+	// Output: 1 middleware, 1000 workers
 }

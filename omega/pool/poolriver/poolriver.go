@@ -5,14 +5,19 @@
 //	  └── snoozed: no attempt is spent ┘ the queue is full, or the wait too long
 //
 // River hands out jobs in the order of their priority and time, so the jobs of a tenant
-// that floods the queue come first. The middleware keeps a few of them waiting in the
-// pool and puts the others off. Then the jobs behind them have their turn. For that, two
-// bounds matter:
+// that floods the queue come first. The middleware keeps some of them waiting in the
+// pool and puts the others off. Then the jobs behind them have their turn. Three numbers
+// matter:
 //
-//   - [pool.Settings.Queue], the number of jobs of a tenant that wait in the pool. Of a
-//     larger burst some are put off, so it should exceed a usual burst. The
-//     MaxWorkers of the River queue should exceed what the pool runs at a time plus the
-//     waiters of all tenants.
+//   - MaxWorkers of the River queue. It is no longer the number of jobs that run at a
+//     time, which is the pool's. It counts the jobs that run, that wait in the pool, and
+//     that come and are put off. River takes as many at a time, and looks each
+//     FetchCooldown at most. 1,000 suit a pool of a few slots: a burst then waits for
+//     0.1 s behind each 1,000 jobs that were queued before it.
+//   - [Config.Workers], the same number. It bounds the jobs of one tenant that wait, so
+//     that workers are left for the others. [pool.Settings.Queue] does so by a number for
+//     each tenant. A small one leaves slots idle, since River looks for the jobs that
+//     were put off only each FetchPollInterval, 1 s by default.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a job waits
 //     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
 //     put off. River's RescueStuckJobsAfter counts the wait, so MaxWait should be well
@@ -43,6 +48,10 @@ type Config struct {
 	// Snooze is the shortest time for which a job is put off. 0 means [DefaultSnooze].
 	// River looks for jobs each FetchPollInterval, 1 s by default, so many come back later.
 	Snooze time.Duration
+	// Workers is the MaxWorkers of the River queue, of several queues the smallest. A job
+	// waits in the pool only where no more of its tenant wait than workers are left: see
+	// [pool.Backlog]. 0 means that [pool.Settings.Queue] alone bounds the jobs that wait.
+	Workers int
 }
 
 // Middleware is a River middleware that runs each job with a lease of a pool. It is
@@ -59,7 +68,7 @@ type Middleware struct {
 var _ rivertype.WorkerMiddleware = (*Middleware)(nil)
 
 // New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
-// and for a negative Snooze.
+// and for a negative Snooze or number of Workers.
 func New(cfg Config) (*Middleware, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolriver: Pool or Ask is nil, want both: %w", pool.ErrConfig)
@@ -67,11 +76,14 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Snooze < 0 {
 		return nil, fmt.Errorf("poolriver: Snooze %v, want 0 or more: %w", cfg.Snooze, pool.ErrConfig)
 	}
+	if cfg.Workers < 0 {
+		return nil, fmt.Errorf("poolriver: Workers %d, want 0 or more: %w", cfg.Workers, pool.ErrConfig)
+	}
 	if cfg.Snooze == 0 {
 		cfg.Snooze = DefaultSnooze
 	}
 	m := &Middleware{cfg: cfg}
-	m.backlog.Least = cfg.Snooze
+	m.backlog.Least, m.backlog.Workers = cfg.Snooze, cfg.Workers
 	return m, nil
 }
 
@@ -81,7 +93,7 @@ func New(cfg Config) (*Middleware, error) {
 //
 // A job is put off by [river.JobSnooze], which spends no attempt, where
 //
-//   - the queue of the tenant is full, or the wait was too long,
+//   - too many jobs of the tenant wait, or the wait was too long,
 //   - the worker fails after the lease was preempted,
 //   - the pool is closed.
 //

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -281,6 +280,23 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
 		})
 	})
+	t.Run("no more workers are left than jobs of the tenant wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := servertest.Slots(t, 1)
+			held, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Workers: 3})
+			require.NoError(t, err)
+			waits := make(chan error)
+			go func() { waits <- m.Work(t.Context(), job(1, "a"), succeed) }()
+			synctest.Wait()
+			began := time.Now()
+			snoozed(t, m.Work(t.Context(), job(2, "a"), succeed)) // one worker is left, and two would wait
+			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
+			require.NoError(t, held.Release())
+			require.NoError(t, <-waits)
+		})
+	})
 	t.Run("preempted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servertest.Slots(t, 1)
@@ -358,6 +374,7 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	for text, cfg := range map[string]poolriver.Config{
 		"poolriver: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolriver: Snooze -1ns, want 0 or more: pool: invalid configuration":   {Pool: p, Ask: tenantOf, Snooze: -1},
+		"poolriver: Workers -1, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Workers: -1},
 	} {
 		_, err := poolriver.New(cfg)
 		require.ErrorIs(t, err, pool.ErrConfig)
@@ -365,87 +382,4 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	}
 	_, err := poolriver.New(poolriver.Config{Ask: tenantOf})
 	require.ErrorIs(t, err, pool.ErrConfig)
-}
-
-// BenchmarkWork measures a job that does nothing, without River around it.
-func BenchmarkWork(b *testing.B) {
-	m := middleware(b, servertest.Slots(b, 1, "a"), 0)
-	job := &rivertype.JobRow{ID: 1, Metadata: []byte(`{"tenant": "a"}`)}
-	nothing := func(context.Context) error { return nil }
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := m.Work(b.Context(), job, nothing); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkWork_Parallel is BenchmarkWork with a job at a time on each core.
-func BenchmarkWork_Parallel(b *testing.B) {
-	m := middleware(b, servertest.Slots(b, int64(runtime.GOMAXPROCS(0)), "a"), 0)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		job := &rivertype.JobRow{ID: 1, Metadata: []byte(`{"tenant": "a"}`)}
-		for pb.Next() {
-			if err := m.Work(b.Context(), job, func(context.Context) error { return nil }); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-}
-
-// BenchmarkFlood measures how long the jobs of one tenant wait, from their insertion to
-// their start, alone and while another tenant has 5,000 jobs queued before them. The
-// jobs come one after the other, or ten at once, of which the pool's queue holds four.
-// With "poll" River looks for jobs each 20 ms, and not each second.
-func BenchmarkFlood(b *testing.B) {
-	for _, c := range []struct {
-		name  string
-		burst int
-		poll  time.Duration
-	}{{"burst=1", 1, time.Second}, {"burst=10", 10, time.Second}, {"burst=10/poll", 10, 20 * time.Millisecond}} {
-		for _, flood := range []int{0, 5000} {
-			b.Run(fmt.Sprint(c.name, "/flood=", flood), func(b *testing.B) {
-				for b.Loop() {
-					waits := floodOf(b, flood, c.burst, c.poll)
-					slices.Sort(waits)
-					b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
-					b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
-					b.ReportMetric(float64(waits[len(waits)-1].Milliseconds()), "ms/wait-most")
-				}
-			})
-		}
-	}
-}
-
-// floodOf returns the waits of 50 jobs, inserted in bursts, each after the one before has
-// started.
-func floodOf(b *testing.B, flood, burst int, poll time.Duration) (waits []time.Duration) {
-	b.Helper()
-	const jobs = 50
-	q := newQueue(b)
-	p := servertest.Slots(b, 4, "flood", "other")
-	started := make(chan time.Time, burst)
-	c := q.client(middleware(b, p, 0), func(_ context.Context, j *river.Job[task]) error {
-		if j.Args.Number < jobs {
-			started <- time.Now()
-		}
-		time.Sleep(20 * time.Millisecond) // the work
-		return nil
-	}, func(cfg *river.Config) {
-		cfg.FetchPollInterval, cfg.FetchCooldown = poll, min(poll, river.FetchCooldownDefault)
-	})
-	if flood > 0 {
-		q.insert(c, "flood", jobs, flood)
-	}
-	for i := 0; i < jobs; i += burst {
-		began := time.Now()
-		q.insert(c, "other", i, burst)
-		for range burst {
-			waits = append(waits, (<-started).Sub(began))
-		}
-	}
-	require.NoError(b, c.StopAndCancel(context.WithoutCancel(b.Context())))
-	return waits
 }
