@@ -5,15 +5,25 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// The clock is that of the bubble: tasks that never run end the test after an hour of it,
+// which takes no time.
 func TestRun_GivesADeviceToOneTaskAtATime(t *testing.T) {
+	synctest.Test(t, devices)
+}
+
+func devices(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
 	var mu sync.Mutex
 	busy, ran := map[string]string{}, map[string]int{}
 	both := make(chan struct{}) // closed when both devices are busy
-	err := run(t.Context(), func(_ context.Context, task, device string) error {
+	err := run(ctx, func(ctx context.Context, task, device string) error {
 		if strings.HasPrefix(task, "reports") {
 			if device != "" {
 				t.Errorf("%s has device %q, want none", task, device)
@@ -29,7 +39,11 @@ func TestRun_GivesADeviceToOneTaskAtATime(t *testing.T) {
 			close(both)
 		}
 		mu.Unlock()
-		<-both
+		select {
+		case <-both:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		delete(busy, device)
