@@ -158,10 +158,9 @@ type ledger struct {
 	tallies
 }
 
-// Account returns the number of the account of that name. It gives out the number on
-// first use, from 1. Looking up a known name is lock-free. The empty name is the zero
-// Account. Errors: [ErrName] for any other name that [resources.CheckName] refuses. Where the
-// cell has a journal a new name waits for it: [ErrOutcome] if ctx ends before it answers.
+// Account returns the number of the account of that name, a new one on first use, from 1.
+// The empty name is the zero Account. Looking up a known name is lock-free. Errors:
+// [ErrName]; with a journal, [ErrOutcome] if ctx ends before it answers for a new name.
 func (c *Cell) Account(ctx context.Context, name string) (Account, error) {
 	switch {
 	case c.none():
@@ -251,10 +250,10 @@ func (c *Cell) AccountName(a Account) (string, bool) {
 	return l.name, true
 }
 
-// Usage returns the sum of the allocations charged to an account. It is lock-free. While
-// commits are in progress it may count their claims too. Of no kind is it below the
-// amount allocated, and it is exact when no commit is in progress. Cost: O(schedulers
-// that serve the account, by precedence). Errors: [ErrUnknown].
+// Usage returns the sum of the allocations charged to an account. It is exact while no
+// commit is in progress, and otherwise may count claims of commits, but is never too low.
+// It is lock-free. Cost: O(schedulers that serve the account, by precedence). Errors:
+// [ErrUnknown].
 func (c *Cell) Usage(a Account) (resources.Vector, error) {
 	if c.none() {
 		return resources.Vector{}, absent("cell")

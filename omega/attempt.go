@@ -14,10 +14,9 @@ import (
 //	  ▲                                       │ ▲
 //	  └─────────── the next attempt ──────────┘ └─ Commit again, while in doubt
 //
-// An Attempt is used again for the next one; its transaction keeps its memory and
-// settings. An Attempt without a Store fails with [resources.ErrNil]. It is not safe for
-// concurrent use. A caller that plans under a lock may commit without it: Commit uses
-// nothing but the attempt.
+// An Attempt is reused for the next one. Without a Store it fails with
+// [resources.ErrNil]. It is not safe for concurrent use. Commit uses nothing but the
+// attempt, so a caller that plans under a lock may commit without it.
 type Attempt struct {
 	Store Store
 	// Txn holds the claims and releases of the attempt. It is the attempt's from Commit
@@ -27,9 +26,9 @@ type Attempt struct {
 	doubt int // commits in a row without a known outcome
 }
 
-// Begin begins an attempt: it empties the transaction, brings the snapshot up to date and
-// returns it. Errors: [ErrOutcome] while the last attempt is in doubt, and then nothing
-// has changed; those of the store.
+// Begin empties the transaction, refreshes the snapshot and returns it. Errors:
+// [ErrOutcome] while the last attempt is in doubt, and then nothing has changed; those of
+// the store.
 func (a *Attempt) Begin(ctx context.Context, now time.Time) (*Snapshot, error) {
 	return a.BeginEach(ctx, now, nil)
 }
@@ -47,12 +46,12 @@ func (a *Attempt) BeginEach(ctx context.Context, now time.Time, visit func(Machi
 }
 
 // Commit commits the transaction at now, and returns how many claims were granted.
-// Refused claims are no error: see [Attempt.Outcome] and [Txn.Err]. An empty
-// transaction changes nothing.
+// Refused claims are no error: see [Attempt.Outcome]. An empty transaction changes
+// nothing.
 //
 // Errors are those of the store. After one that wraps [ErrOutcome] the attempt is in
-// doubt: Commit asks again then, for the time of the first call. After any other one
-// nothing was changed. A done context while the attempt is in doubt leaves it so.
+// doubt: the next Commit asks for the outcome of the first call. After any other error
+// nothing has changed.
 func (a *Attempt) Commit(ctx context.Context, now time.Time) (granted int, err error) {
 	if a == nil || a.Store == nil {
 		return 0, absent("store")
@@ -73,8 +72,7 @@ func (a *Attempt) Commit(ctx context.Context, now time.Time) (granted int, err e
 	return granted, err
 }
 
-// Doubt returns how often in a row the outcome of the attempt was unknown: 0 for one that
-// is not in doubt.
+// Doubt returns how often in a row the outcome was unknown, 0 without doubt.
 func (a *Attempt) Doubt() int {
 	if a == nil {
 		return 0
@@ -136,10 +134,9 @@ func (e *RefusalError) Stale() bool {
 		errors.Is(e.Reason, ErrDraining) || errors.Is(e.Reason, ErrRemoved))
 }
 
-// Final reports whether no later attempt can change the refusal. together is the number
-// of claims of this need that are made at once. Two refusals are final: for the
-// precedence, and for a limit that all the claims together exceed. A claim on a machine
-// that is not permitted is not final, since other machines may be permitted later.
+// Final reports whether no later attempt can change the refusal of as many claims of this
+// need at once: it was refused for the precedence, or for a limit that they exceed
+// together. Other machines may be permitted later, so a forbidden machine is not final.
 func (e *RefusalError) Final(together int64) bool {
 	switch {
 	case e == nil:

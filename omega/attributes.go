@@ -18,13 +18,11 @@ type follower interface {
 }
 
 // Attributes returns an index of the attributes of all machines, for constraints: see
-// [locality.Attributes.Require]. The cell keeps it in step from then on: with Add,
-// SetAttributes and Remove, before they return. The caller registers predicates and does not
-// describe machines.
+// [locality.Attributes.Require]. The cell keeps it up to date as long as the cell lives;
+// the caller only registers predicates.
 //
-// Attributes are texts, except for the attributes named in numbers. Such an attribute of a
-// machine is left out where it is not a whole number in decimal. Each call makes an index,
-// which lives as long as the cell. Cost: O(machines × attributes).
+// Attributes are texts. Those named in numbers are whole decimal numbers; other values
+// are left out. Each call makes an index. Cost: O(machines × attributes).
 func (c *Cell) Attributes(numbers ...string) *locality.Attributes {
 	if c.none() {
 		return nil
@@ -38,14 +36,14 @@ func (c *Cell) Attributes(numbers ...string) *locality.Attributes {
 }
 
 // Topology returns the topology of the machines by their attributes. Levels are names of
-// attributes from the narrowest, such as "rack" and "zone". Two machines are within a level
-// if they have the same values of this attribute and of the wider ones. A machine without
-// the attribute is in no group of that level. The names of the levels are "node", those of the
-// attributes, and "any".
+// attributes from the narrowest, such as "rack" and "zone". Two machines are within a
+// level if they have the same values of this attribute and of the wider ones. A machine
+// without the attribute is in no group of that level. The levels are called "node", as
+// the attributes, and "any".
 //
-// The cell keeps the topology in step from then on, as [Cell.Attributes]; the caller does not
-// change it. Each call makes a topology, which lives as long as the cell. Errors: those of
-// [locality.New]. Cost: O(machines × levels).
+// The cell keeps it up to date as long as the cell lives, and the caller does not change
+// it. Each call makes a topology. Cost: O(machines × levels). Errors: those of
+// [locality.New].
 func (c *Cell) Topology(levels ...string) (*locality.Topology, error) {
 	if c.none() {
 		return nil, absent("cell")

@@ -5,12 +5,10 @@ import (
 	"time"
 )
 
-// Backoff is a rule for the wait between attempts that fail in a row. The wait is Min
-// after the first failure, twice as long after each further one, and Max at most.
-//
-// With a Rand the wait is anywhere between half of that and the whole: schedulers on one
-// cell that back off in step meet again. The zero Backoff does not wait. Without a Rand
-// it is safe for concurrent use.
+// Backoff is a rule for the wait between attempts that fail in a row: Min after the first
+// failure, twice as long after each further one, and at most Max. With a Rand the wait is
+// drawn from the upper half of that, so that schedulers do not retry in step. The zero
+// Backoff does not wait. Without a Rand it is safe for concurrent use.
 type Backoff struct {
 	Min, Max time.Duration
 	Rand     *rand.Rand

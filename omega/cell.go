@@ -60,13 +60,11 @@ const DefaultReserved = 0.25
 // Cell is the shared state of all machines, the cell state of the Omega paper, section
 // 3.4. Any number of schedulers read it and commit to it without locking each other out.
 //
-// Cells are made by [NewCell] and [Restore]. The methods of a nil Cell, and of any other
-// that was not made so, fail with [resources.ErrNil], or return nothing.
-//
-// It is safe for concurrent use. Commits and reads are lock-free. Adding, draining and
-// removing machines and registering names take a short mutex among themselves. No commit
-// and no read of a machine's state waits for it. A change of a cell with a journal
-// waits for that instead: see [Cell.SetJournal].
+// Cells are made by [NewCell] and [Restore]. The methods of any other Cell fail with
+// [resources.ErrNil], or return nothing. A Cell is safe for concurrent use. Commits and
+// reads are lock-free. Changes of machines and names take a short mutex, for which no
+// commit and no read waits. With a journal each change waits for that: see
+// [Cell.SetJournal].
 type Cell struct {
 	space *resources.Space
 	tag   uint32 // in all IDs, so that those of another cell are not mistaken
@@ -114,8 +112,8 @@ type Cell struct {
 }
 
 // NewCell returns a cell with the given machines. Errors name the machine: [ErrName] for
-// a name that is invalid or given twice, [resources.ErrQuantity] for an invalid capacity.
-// [ErrReservation] is for a share outside 0 to 1.
+// a name that is invalid or given twice, [resources.ErrQuantity] for a capacity;
+// [ErrReservation] for a share outside 0 to 1.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
@@ -208,8 +206,8 @@ func (v *version) state() MachineState {
 	return st
 }
 
-// State returns the present state of machine m, and false if the cell does not have the
-// machine, or not any more. It is lock-free, and linearizable with commits.
+// State returns the present state of machine m, and false if the cell does not have it.
+// It is lock-free, and linearizable with commits.
 func (c *Cell) State(m MachineID) (MachineState, bool) {
 	if c.none() {
 		return MachineState{}, false
@@ -222,9 +220,8 @@ func (c *Cell) State(m MachineID) (MachineState, bool) {
 	return v.state(), v.spec.id == m && v.cond != Removed
 }
 
-// Machines walks the machines of the cell by node number, without the removed ones. Each
-// state was true at one moment of the walk. The cell may change meanwhile, by the loop
-// body too.
+// Machines walks the machines by node number, without removed ones. Each state was true
+// at one moment of the walk. The cell may change meanwhile, by the loop body too.
 func (c *Cell) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		if c.none() {

@@ -8,10 +8,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Allocations walks the live allocations, machine by machine. The allocations of one
-// machine were live together at one moment of the walk. It retries a machine that changes
-// while it is read, so on a machine that never rests it may wait for a pause. It keeps no
-// scheduler from committing. The cell may change meanwhile, by the loop body too.
+// Allocations walks the live allocations, machine by machine; those of one machine were
+// live together at one moment. It retries a machine that changes while it is read, and
+// keeps no scheduler from committing. The cell may change meanwhile, by the loop body
+// too.
 func (c *Cell) Allocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
 		if c.none() {
@@ -40,9 +40,9 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 	}
 }
 
-// AllocationsOn returns the live allocations of one machine at one moment, by slot. It
-// returns none for a machine that the cell does not have, or not any more. It retries
-// while the machine changes, as Allocations does. Cost: O(allocations of the machine).
+// AllocationsOn returns the live allocations of one machine at one moment, by slot, none
+// for a machine that the cell does not have. It retries while the machine changes. Cost:
+// O(allocations of the machine).
 func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 	if c.none() {
 		return nil
@@ -58,21 +58,16 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 }
 
 // Check verifies the invariants of the cell and returns an error that names the first
-// violation. The invariants of each machine:
+// violation. For each machine:
 //
-//   - free plus the needs of the live allocations is the capacity; a removed machine has
-//     neither;
-//   - no amount of them is negative, and no allocation needs nothing;
-//   - each live allocation has its record, in a slot that is its own;
-//   - its reservations are in their order;
-//   - its name leads to it.
+//   - free plus the needs of the live allocations is the capacity, no amount is
+//     negative, and no allocation needs nothing; a removed machine has neither;
+//   - each live allocation has a record in a slot of its own;
+//   - its reservations are in their order, and its name leads to it.
 //
-// The usage of an account is not below the amount allocated to it. The total that bounds
-// further capacity is the sum over the machines.
-//
-// Check is exact for one machine at a time while schedulers commit. It compares usage
-// with the allocations of one moment without a commit; if a few tries find no such
-// moment, usage is not compared. Cost: O(machines + allocations).
+// The usage of an account is not below its allocations, and the capacities add up to the
+// total. Check may run beside commits: it is exact machine by machine, and compares usage
+// only if it finds a moment without a commit. Cost: O(machines + allocations).
 func (c *Cell) Check() error {
 	if c.none() {
 		return absent("cell")

@@ -7,15 +7,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Commit sends tx to the cell and returns how many of its claims were granted.
+// Commit sends tx to the cell and returns how many of its claims were granted: of an
+// incremental transaction those that fit, machine by machine, of a gang all or none. tx
+// holds the outcome of each item afterwards ([Txn.Err], [Txn.Allocation]). [Attempt]
+// refreshes, commits and counts for a scheduler that tries again.
 //
-// An incremental transaction grants the claims that fit, machine by machine; a gang
-// grants all or none. Tx holds the outcome of each item afterwards, with the reason:
-// see [Txn.Err] and [Txn.Allocation]. [Attempt] refreshes, commits and counts these for a
-// scheduler that tries again.
-//
-// A refused claim is a result, and no error of Commit. An error is about the call as a
-// whole, and nothing has changed then:
+// A refused claim is a result. An error is about the call, and nothing has changed then:
 //
 //   - [ErrEmpty], [ErrCommitted], [resources.ErrNil] for a nil tx;
 //   - [ErrUnknown] machine, account or grantee, [resources.ErrQuantity];
@@ -24,27 +21,22 @@ import (
 //   - [ErrBusy] while another goroutine commits or waits with the scheduler;
 //   - [ErrSuperseded], [ErrLeft].
 //
-// It never waits for other commits to end: it is lock-free but for the three cases of the
-// package comment. Granting linearizes machine by machine at the swap of its word, a
-// gang's at one swap for all.
+// It is lock-free but for the three cases of the package comment, and not wait-free: it
+// retries for every commit that changed the same machine meanwhile, or any machine of a
+// gang. It linearizes machine by machine at the swap of the word, a gang at one swap for
+// all.
 //
-// Cost: O(items log items), or O(items) where they come in machine order. It is O(claims ×
-// items) where [Limits] bound the amount that the scheduler may hold. Heap objects:
+// Cost: O(items log items), O(items) in machine order, O(claims × items) with a limit of
+// what the scheduler may hold. Heap objects:
 //
-//   - one for each machine, its new version, unless the scheduler has a spare one. Spare
-//     are versions of its own that its commits have replaced, but for those that another
-//     goroutine has read. A scheduler has 1,024 spare versions at most;
+//   - one for each machine, unless the scheduler has a spare version, of up to 1,024
+//     that its commits have replaced and no other goroutine has read;
 //   - three for each attempt of a gang;
-//   - one for a claim that waits for victims to leave;
-//   - one for a claim for which its slot has no room: one of three kinds or more with
-//     2^42 or more of one of them. The other such claims have more kinds than the cell's
-//     space names, some of them of 2^32 or more. Without a space, the machines that the
-//     cell began with, or the first one added, set the number of kinds;
-//   - now and then a few for a machine that has more than 192 allocations, or once had.
-//
-// It retries for every commit that changed the same machine meanwhile, or any machine of
-// a gang. It is lock-free, not wait-free: under steady contention a large gang may retry
-// for long while others get through.
+//   - one for a claim that waits for victims, or that needs three kinds or more with
+//     2^42 or more of one, or more kinds than the cell has slots for ([Config.Space])
+//     with 2^32 or more of one;
+//   - now and then a few for a machine that has, or once had, more than 192
+//     allocations.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	return s.CommitContext(context.Background(), tx) // inlined into callers
 }
@@ -128,12 +120,11 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 	return granted
 }
 
-// Release gives back one allocation, or acknowledges that it was preempted or lost.
-// Unlike Commit it may be called from any goroutine, at any time. It does not touch the
-// scheduler's snapshot, so the program that runs the work may call it. Where a grantee
-// exchanges the allocation at the same time, it succeeds either way. It is lock-free,
-// except where a scheduler waits for room. Errors: an [RefusalError] with [ErrReleased] or
-// [ErrNotOwner]; [ErrSuperseded].
+// Release gives back one allocation, or acknowledges that it was preempted or lost. Any
+// goroutine may call it at any time, such as the one that runs the work: it does not
+// touch the snapshot. It succeeds even if a grantee exchanges the allocation at the same
+// time. It is lock-free, except where a scheduler waits for room. Errors: a
+// [RefusalError] with [ErrReleased] or [ErrNotOwner]; [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
 	if s.none() {
 		return absent("scheduler")
@@ -144,11 +135,10 @@ func (s *Scheduler) Release(a AllocationID) error {
 	return s.cell.through(context.Background(), &Operation{kind: releaseOp, scheduler: s, allocation: a})
 }
 
-// ReleaseLater is [Scheduler.Release] of several allocations for a caller that cannot wait: one
-// that has locked a mutex, say. It tells whether the cell has a journal. Then the releases happen
-// once the journal has them, and before all that the caller sends through it afterwards. err is
-// [ErrSuperseded], the error of a journal that refuses a release at once, or nil. Other errors
-// of a cell with a journal are not told.
+// ReleaseLater releases allocations for a caller that must not wait, say under a mutex.
+// later reports that the cell has a journal: the releases then happen once the journal
+// has them, before anything that the caller sends afterwards. err is [ErrSuperseded], an
+// error of a journal that refuses at once, or nil; other errors are lost.
 func (s *Scheduler) ReleaseLater(ids ...AllocationID) (later bool, err error) {
 	if s.none() {
 		return false, absent("scheduler")

@@ -25,9 +25,9 @@ type permit struct {
 	chiefEpoch uint64
 }
 
-// Cut is a consistent state of the whole cell. With any change it has all changes that
-// led to it, and it has gangs as a whole. So amounts of its machines can be added up as
-// if they had been read in one moment. It is immutable, and safe for concurrent use.
+// Cut is a consistent, immutable state of the whole cell: with any change it has all
+// changes that led to it, and gangs as a whole. Amounts of its machines can be added up.
+// It is safe for concurrent use.
 type Cut struct {
 	cell       *Cell
 	machines   []past   // by node number
@@ -45,15 +45,12 @@ type Cut struct {
 	marks      []pendingMark
 }
 
-// Cut takes a consistent cut of the cell, for auditors and to save it. It has all that
-// was committed before the call, and nothing that began after its return. It stops no
-// scheduler: commits go on, and each machine keeps one earlier state while the cut is
-// being taken. One cut is taken at a time; others wait for their turn.
+// Cut takes a consistent cut of the whole cell: all that was committed before the call,
+// nothing that began after its return. Commits go on. Cuts are taken one at a time.
 //
-// Cost: O(machines + allocations), and one swap for each machine. The swap makes a commit
-// that is in progress on the machine try again, and the next refresh of each snapshot
-// copy the machine. The first commit to a machine that the cut has not come to yet copies
-// the machine's allocations for it.
+// Cost: O(machines + allocations), and one swap for each machine. Each machine keeps one
+// earlier state meanwhile, a commit in progress there retries, and the next refresh of
+// each snapshot copies the machine.
 func (c *Cell) Cut() *Cut {
 	if c.none() {
 		return &Cut{}
@@ -77,6 +74,8 @@ func (c *Cell) Cut() *Cut {
 	cut := c.beginCut()
 	defer c.epoch.Add(1)
 	for node := range cut.machines {
+		// The swap makes a commit in progress on the machine retry, and the next refresh of
+		// each snapshot copy the machine. A commit that comes first keeps the past for us.
 		// A version that follows the fence need not keep the past any longer.
 		cut.machines[node] = *c.fence(uint32(node)).past.Swap(nil)
 	}

@@ -12,19 +12,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Dump writes the whole cell at one moment as indented JSON, for people to read and tools
-// to search. It lists:
+// Dump writes the whole cell at one moment as indented JSON, for people and tools:
+// machines with their allocations by slot, schedulers with limits and marks, accounts,
+// reservations in their order. Amounts are in the names and units of the cell's space.
+// Cells that are alike have equal dumps.
 //
-//   - machines by number, with their allocations by slot;
-//   - schedulers in the order in which they registered, with their limits and marks;
-//   - accounts by number;
-//   - reservations in their order.
-//
-// Amounts are in the names and units of the cell's space. Cells that are alike have equal dumps.
-//
-// It is no format to restore from; [Cell.Save] writes that. Later versions may add to it.
-// The moment, the memory and the errors are those of Save. The cost is too, but for a
-// constant that is some twenty times as large.
+// It is no format to restore from ([Cell.Save] writes that), and later versions may add
+// to it. Cost: some twenty times that of Save. Errors: those of w.
 func (c *Cell) Dump(w io.Writer) error {
 	switch {
 	case c.none():

@@ -8,11 +8,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Errors of a claim or a release. [Txn.Err] returns an [RefusalError] that wraps
-// one of them.
+// Errors of a claim or a release: [Txn.Err] returns a [RefusalError] that wraps one. With
+// ErrLimit, ErrSuperseded and ErrLeft a call as a whole can fail too.
 var (
-	// ErrConflict: the claim no longer fits, or, with coarse detection, the
-	// machine has changed since the scheduler's snapshot.
+	// ErrConflict: the claim does not fit; see [Detection].
 	ErrConflict = errors.New("omega: conflict")
 	// ErrDraining: the machine takes no new claims.
 	ErrDraining = errors.New("omega: machine is draining")
@@ -26,19 +25,15 @@ var (
 	ErrReleased = errors.New("omega: allocation is unknown or already released")
 	// ErrNotOwner: the allocation belongs to another scheduler.
 	ErrNotOwner = errors.New("omega: allocation belongs to another scheduler")
-	// ErrLimit: one of the scheduler's [Limits] rules it out. A call as a whole can
-	// fail with it too.
+	// ErrLimit: one of the scheduler's [Limits] rules it out.
 	ErrLimit = errors.New("omega: limit of the scheduler is reached")
-	// ErrForbidden: the scheduler may not claim that machine, or not at that
-	// precedence.
+	// ErrForbidden: the [Limits] allow no claim there, or not at that precedence.
 	ErrForbidden = errors.New("omega: claim is not permitted to the scheduler")
 	// ErrPrecedence: a victim is not of lower precedence than the claim.
 	ErrPrecedence = errors.New("omega: a victim is not of lower precedence")
-	// ErrSuperseded: the scheduler was replaced. A call as a whole can fail with
-	// it too.
+	// ErrSuperseded: the scheduler was replaced.
 	ErrSuperseded = errors.New("omega: scheduler was replaced by a successor")
-	// ErrLeft: the scheduler has left the cell. A call as a whole can fail with
-	// it too.
+	// ErrLeft: the scheduler has left the cell.
 	ErrLeft = errors.New("omega: scheduler has left the cell")
 )
 
@@ -54,18 +49,15 @@ var (
 	ErrBusy = errors.New("omega: scheduler is in use by another goroutine")
 	// ErrUnknown: a machine, account, scheduler or item that there never was.
 	ErrUnknown = errors.New("omega: unknown machine, account, scheduler or item")
-	// ErrName: a name that is taken, or that [resources.CheckName] refuses; the
-	// error wraps [resources.ErrName] besides.
+	// ErrName: a name that is taken, or that [resources.CheckName] refuses.
 	ErrName = errors.New("omega: invalid name")
 	// ErrVictim: a victim that is not on the claim's machine or named twice.
 	ErrVictim = errors.New("omega: invalid victim")
 	// ErrExchange: an exchange over more than one machine.
 	ErrExchange = errors.New("omega: invalid exchange")
-	// ErrReservation: a reservation for no claim, for claims that are charged
-	// differently, or that has ended before it begins.
+	// ErrReservation: a reservation for no claim, for unlike claims, or over already.
 	ErrReservation = errors.New("omega: invalid reservation")
-	// ErrGrace: a grace that is negative and not [AtOnce], or victims without a
-	// grace, or without the time at which it begins.
+	// ErrGrace: victims without [Txn.Now] and [Txn.Grace], or a negative grace.
 	ErrGrace = errors.New("omega: invalid grace")
 	// ErrInUse: a capacity below the amount allocated.
 	ErrInUse = errors.New("omega: capacity is below what is in use")

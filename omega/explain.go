@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Explanation counts the machines that fit a query and those that do not. A machine that
-// does not fit counts once, for its first reason in the order of the fields.
+// Explanation counts the machines that fit a query and those that do not, each of these
+// once, for its first reason in the order of the fields.
 type Explanation struct {
 	Machines  int // that were looked at
 	Removed   int // that are not, or no longer, in the cell
@@ -20,18 +20,15 @@ type Explanation struct {
 	// which their capacity is less. Short counts those that have it in use.
 	Small, Short [resources.MaxKinds]int
 	Fit          int // that will do
-	// Missing is the part of the need that the nearest machine lacks. The nearest machine
-	// has the smallest largest missing part of a kind; the first one wins ties. It is one
-	// of those that have the need in use. If there is none, it is one of those that could
-	// never have it. Missing is zero where a machine fits, and where none of these
-	// reasons applies.
+	// Missing is the part of the need that the nearest machine lacks: the first of those
+	// with the least largest missing part, Short ones before Small ones. It is zero where a
+	// machine fits.
 	Missing resources.Vector
 
 	space *resources.Space
 }
 
-// Explain returns the reasons for the result of a search on the snapshot as it is now.
-// Cost: O(machines).
+// Explain returns why a search on the snapshot has its result. Cost: O(machines).
 func (s *Snapshot) Explain(q Query) (e Explanation) {
 	if s.none() {
 		return Explanation{}
@@ -109,8 +106,7 @@ func short(need, free *resources.Vector) int {
 // String is [Explanation.Format] in the names and units of the cell's space.
 func (e Explanation) String() string { return e.Format(e.space) }
 
-// Format returns one line, with the reasons that there are and the kinds named
-// as in the space.
+// Format returns the reasons in one line, in the names of the space.
 func (e Explanation) Format(space *resources.Space) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d machines will do", e.Fit, e.Machines)

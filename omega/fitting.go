@@ -6,15 +6,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Fitting walks the machines that fit a query, each once, with their free room. Such a
-// machine has room for the need, the scheduler may claim it, and the query allows it.
-// They come by number, or in the order of [Query.Among].
-//
-// A [Policy] picks from the same machines; Fitting serves a search that no Policy makes.
-// The loop body may take room with [Snapshot.Take]: a machine's room is checked when the
-// walk comes to it. It must not refresh or commit. Cost: O(machines) at worst, of which
-// those without room are mostly passed by 32 at a time. With an Among it has a bit for
-// each machine besides.
+// Fitting walks the machines that fit a query, with their free room: they have room for
+// the need, and the scheduler and the query allow them. They come by number, or as
+// Query.Among has them. The loop body may take room ([Snapshot.Take]), and must not
+// refresh or commit. Cost: O(machines) at worst, most of which are passed by 32 at a
+// time.
 func (s *Snapshot) Fitting(q Query) iter.Seq2[MachineID, resources.Vector] {
 	return func(yield func(MachineID, resources.Vector) bool) {
 		if s.none() {

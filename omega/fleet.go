@@ -102,9 +102,8 @@ func (c *Cell) extend(node uint32, v *object) {
 	c.nodes.Store(node + 1)
 }
 
-// Drain makes a machine refuse new claims while it keeps its allocations,
-// which may still be resized and exchanged. Draining it again changes nothing.
-// Errors: [ErrUnknown], [ErrRemoved].
+// Drain makes a machine refuse new claims. Its allocations stay, and may be resized and
+// exchanged. Errors: [ErrUnknown], [ErrRemoved].
 func (c *Cell) Drain(m MachineID) error {
 	if c.none() {
 		return absent("cell")
@@ -160,8 +159,8 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 	return err
 }
 
-// SetCapacity changes the capacity of a machine. Errors: [ErrInUse] if its allocations
-// add up to more already, [resources.ErrQuantity], [ErrUnknown], [ErrRemoved].
+// SetCapacity changes the capacity of a machine. Errors: [ErrInUse] below what is
+// allocated there, [resources.ErrQuantity], [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if c.none() {
 		return absent("cell")
@@ -245,10 +244,9 @@ func (c *Cell) setAttributes(m MachineID, attributes map[string]string) error {
 	return err
 }
 
-// Remove takes a machine out of the cell at once and returns the allocations
-// that are lost with it. Their owners find them marked ([Scheduler.Marked]) and
-// release them in their own time. Cost: O(allocations lost). Errors:
-// [ErrUnknown], [ErrRemoved].
+// Remove takes a machine out of the cell at once and returns the allocations lost with
+// it. Their owners find them in [Scheduler.Marked] and release them. Cost: O(allocations
+// lost). Errors: [ErrUnknown], [ErrRemoved].
 func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	if c.none() {
 		return nil, absent("cell")

@@ -11,9 +11,9 @@ import (
 var ErrID = errors.New("omega: invalid ID")
 
 // MarshalText returns the ID as a text that [AllocationID.UnmarshalText] reads, also in
-// another process. It consists of the cell's tag in six hexadecimal digits, the node, the
-// slot and the number of the machine's change: "00c0de/7/0/42". The zero AllocationID is
-// the empty text. It never fails.
+// another process: the cell's tag in six hexadecimal digits, the node, the slot and the
+// number of the machine's change, "00c0de/7/0/42". It is empty for the zero ID. It never
+// fails.
 func (a AllocationID) MarshalText() ([]byte, error) {
 	if a == (AllocationID{}) {
 		return []byte{}, nil
@@ -21,8 +21,8 @@ func (a AllocationID) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%06x/%v", a.tag(), a), nil
 }
 
-// UnmarshalText reads the text of MarshalText, to the letter. It does not check that the
-// cell has such an allocation. Errors: [ErrID], which leaves a as it was.
+// UnmarshalText reads the text of MarshalText. It does not look for the allocation in any
+// cell. Errors: [ErrID], which leaves a as it was.
 func (a *AllocationID) UnmarshalText(text []byte) error {
 	if a == nil {
 		return absent("ID")
@@ -50,9 +50,9 @@ func (a *AllocationID) UnmarshalText(text []byte) error {
 }
 
 // MarshalText returns the ID as a text that [MachineID.UnmarshalText] reads, also in
-// another process. It consists of the cell's tag in six hexadecimal digits and the result
-// of String: "00c0de/7" or "00c0de/7.2". The zero MachineID is the empty text. Errors:
-// [ErrID] for any other ID that names no machine.
+// another process: the cell's tag in six hexadecimal digits and the result of String,
+// "00c0de/7" or "00c0de/7.2". It is empty for the zero ID. Errors: [ErrID] for any other
+// ID that names no machine.
 func (m MachineID) MarshalText() ([]byte, error) {
 	switch {
 	case m == 0:
@@ -63,8 +63,8 @@ func (m MachineID) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%06x/%v", m.tag(), m), nil
 }
 
-// UnmarshalText reads the text of MarshalText, to the letter. It does not check that a
-// cell has such a machine. Errors: [ErrID], which leaves m as it was.
+// UnmarshalText reads the text of MarshalText. It does not look for the machine in any
+// cell. Errors: [ErrID], which leaves m as it was.
 func (m *MachineID) UnmarshalText(text []byte) error {
 	if m == nil {
 		return absent("ID")

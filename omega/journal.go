@@ -9,9 +9,9 @@ import (
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 )
 
-// ErrJournal reports that the journal of a cell takes no more operations. It lasts: no later
-// change of the cell succeeds. An error that wraps [ErrOutcome] besides is that of an operation
-// that may be in the order, which stays unknown.
+// ErrJournal reports that the journal of a cell has failed for good: no later change of
+// the cell succeeds. If an error wraps [ErrOutcome] too, its operation may be in the
+// order.
 var ErrJournal = errors.New("omega: journal takes no more operations")
 
 // Journal brings the changes of a cell into one order, and keeps them in it.
@@ -43,15 +43,14 @@ type journaled struct {
 	accounts map[string]*Operation // new accounts on their way, by name
 }
 
-// SetJournal has all later changes of the cell go through j: a change then happens when its
-// operation is applied, in the order of j. Methods that change the cell wait for that. Those
-// without a context wait until the journal applies the operation or fails it.
+// SetJournal sends all later changes of the cell through j: a change happens when its
+// operation is applied, in the order of j. Methods that change the cell wait for that,
+// those without a context until the journal applies the operation or fails it.
 //
-// The cell must not be in use by another goroutine yet. It may have machines and accounts,
-// and the schedulers of a restored cell. [Cell.Take], or [Cell.Replace], returns the
-// successors of those. Copies of one cell are alike: they begin from one [Cell.Save]
-// and have the same operations applied. Then every Save has the same bytes. Errors: [ErrBusy]
-// for a cell that has a journal or has made schedulers.
+// No other goroutine may use the cell yet. It may have machines and accounts, and the
+// schedulers of a restored cell, whose successors [Cell.Take] returns. Copies that begin
+// from one [Cell.Save] and apply the same operations are equal: every Save has the same
+// bytes. Errors: [ErrBusy] for a cell that has a journal or has made schedulers.
 func (c *Cell) SetJournal(j Journal) error {
 	switch {
 	case c.none():
@@ -113,12 +112,12 @@ func (op *Operation) wait(ctx context.Context) error {
 }
 
 // CommitContext is [Scheduler.Commit] with a context, which matters for a cell with a
-// journal. It returns nil once the journal keeps tx and the cell has it.
+// journal: it returns nil once the journal keeps tx and the cell has it.
 //
 // If ctx ends before, or the journal cannot tell, the error wraps [ErrOutcome]: tx is in
-// doubt, and may be applied later, as it was at the first call. CommitContext with the same tx
-// then waits for its outcome again. Until it has one, a commit of any other transaction fails
-// with ErrOutcome, and tx.Reset does nothing.
+// doubt, and may be applied later as it was at the first call. Call CommitContext with
+// the same tx again to wait for its outcome. Until then a commit of any other transaction
+// fails with ErrOutcome, and tx.Reset does nothing.
 func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, err error) {
 	switch {
 	case s.none():
@@ -228,12 +227,11 @@ func (t *Txn) stripClocks() {
 	}
 }
 
-// Take registers a scheduler of that name, or replaces the one that has it, as
-// [Cell.Register] and [Cell.Replace] do. A program begins so after a restart, with what its
-// predecessor held. A scheduler that is replaced keeps its limits. Errors: those of
-// Register, but for a name that is taken. Where the cell has a journal, [ErrOutcome] if
-// ctx ends before it answers. A later call then replaces the scheduler that this one
-// may have made.
+// Take registers a scheduler of that name, or replaces the one that has it. A program
+// that restarts goes on so with what its predecessor held; a replaced scheduler keeps its
+// limits. Errors: those of [Cell.Register] and [Cell.Replace]; with a journal,
+// [ErrOutcome] if ctx ends before it answers. A later call then replaces the scheduler
+// that this one may have made.
 func (c *Cell) Take(ctx context.Context, name string, limits Limits) (*Scheduler, error) {
 	switch {
 	case c.none():

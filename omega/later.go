@@ -7,15 +7,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// PlaceLater finds machines to reserve for up to k tasks that all have the query's need.
-// It yields each machine with the number of tasks that it would take: see [Txn.Reserve].
-// It returns how many tasks are placed, and takes nothing.
+// PlaceLater finds machines to reserve for up to k tasks of the query's need, yields each
+// with its number of tasks, and returns how many are placed: see [Txn.Reserve]. It takes
+// nothing.
 //
-// A machine fits if it has the room when it is empty, besides the room reserved there.
-// Where such machines are too few for all tasks, reservations do not count: those of the
-// tasks come behind. Machines come in the order of the part of the need that they lack
-// now, the smallest first, the lower number among equals. yield may be nil. Cost:
-// O(machines log machines).
+// A machine fits if it has the room when it is empty, beside its reservations; if such
+// machines are too few, reservations do not count. The machine that lacks the smallest
+// part of the need comes first, then the lower number. yield may be nil. Cost: O(machines
+// log machines).
 func (s *Snapshot) PlaceLater(q Query, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if s.none() || k < 1 || q.Need.CheckNeed() != nil {
 		return 0

@@ -7,23 +7,17 @@ import (
 	"time"
 )
 
-// Leave ends a scheduler that has nothing left in the cell. Its name is free for another
-// scheduler, which begins at epoch 0, and the cell keeps nothing of it. Its later calls
-// fail with [ErrLeft]. A name is for a scheduler that may have a successor. Without
-// Leave, other schedulers would stay in the cell for ever. The cell keeps the latest
-// Scheduler of a name until it leaves or is replaced, and with it a snapshot of
+// Leave ends a scheduler that has nothing left in the cell, and frees its name and
+// memory. Its later calls fail with [ErrLeft], a [Scheduler.Wait] in progress included.
+// Without Leave the cell keeps a scheduler for a successor, and its snapshot of
 // O(machines).
 //
-// Another goroutine may call Leave while one is in [Scheduler.Wait] or
-// [Scheduler.WaitMark], which then ends with [ErrLeft].
-//
 // Leave linearizes where the name becomes free. Cost: O(schedulers), and O(machines +
-// allocations) of a scheduler that has ever claimed anything. Errors: [ErrSuperseded],
-// [ErrLeft], [ErrBusy], and [ErrHolding], which names an obstacle and has changed
-// nothing. The obstacles are:
+// allocations) if it has ever claimed. Errors: [ErrSuperseded], [ErrLeft], [ErrBusy], and
+// [ErrHolding], which names an obstacle and has changed nothing:
 //
-//   - an allocation of its own, or one that it has not released since that was preempted
-//     or lost;
+//   - an allocation of its own that it has not released, preempted and lost ones
+//     included;
 //   - an allocation that it has preempted and that its owner has not released;
 //   - a commit of a predecessor that preempts and has not returned;
 //   - a deputy.

@@ -8,28 +8,25 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Limits bound the claims of a scheduler in a cell: Omega paper, section 3.4. They are
-// enforced at its commits, without a write that others share. The zero Limits let it
-// claim as much as there is, everywhere, at precedence 0.
+// Limits bound the claims of a scheduler: Omega paper, section 3.4. They are enforced at
+// its commits, without a shared write. The zero Limits allow as much as there is,
+// everywhere, at precedence 0.
 type Limits struct {
-	// Held is the most that the scheduler's allocations may add up to, at any moment; nil
-	// for no limit. A transaction may claim in place of its releases. Unless it is a
-	// gang, a release on a machine that it also claims counts for the claims on that
-	// machine only.
+	// Held is the most that the allocations may add up to at any moment; nil for no limit.
+	// Releases of a transaction count for its claims: on the same machine only, unless it
+	// is a gang or claims nothing there.
 	Held *resources.Vector
-	// Jobs is how many jobs the scheduler may have admitted at a time, between BeginJob
-	// and EndJob; 0 for no limit. With a limit it may claim only inside a job.
+	// Jobs is the most jobs between BeginJob and EndJob at a time; 0 for no limit. With a
+	// limit the scheduler may claim only inside a job.
 	Jobs int
 	// Gang is the most claims that one of its gangs may have; 0 for no limit.
 	Gang int
 	// Lowest and Highest are the range of precedence of its claims.
 	Lowest, Highest Precedence
-	// Divisible lets a claim that preempts take a part of an allocation. The claim takes
-	// the part that it lacks, and the rest becomes an allocation of its own. See [Mark].
-	// Without it a victim goes as a whole.
+	// Divisible lets a claim that preempts take only the part that it lacks: see
+	// [Mark.Rest]. Without it a victim goes as a whole.
 	Divisible bool
-	// Machines is the mask of machines that the scheduler may claim, nil for all. See
-	// [Scheduler.Restrict].
+	// Machines is the mask of machines that it may claim: see [Scheduler.Restrict].
 	Machines Mask
 }
 
@@ -59,8 +56,7 @@ func (l *Limits) check(name string) error {
 	return nil
 }
 
-// Limits returns the limits with which the scheduler was registered, and the machines
-// that it may claim now. Safe for concurrent use.
+// Limits returns the scheduler's limits, with the present mask. Safe for concurrent use.
 func (s *Scheduler) Limits() Limits {
 	if s.none() {
 		return Limits{}
@@ -89,11 +85,10 @@ func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *re
 	return nil
 }
 
-// Left returns how much more [Limits] let the scheduler claim, kind by kind, given its
-// allocations. It is [resources.MaxQuantity] of each kind where Limits.Held is nil. ok is
-// false while the scheduler may claim nothing at all, as it has no job admitted. The
-// claims of commits in progress may count as held. Cost: O(1). Safe for concurrent use,
-// lock-free.
+// Left returns how much more [Limits] let the scheduler claim, kind by kind:
+// [resources.MaxQuantity] without a limit. ok is false while it may claim nothing, as it
+// has no job admitted. Claims of commits in progress may count as held. Cost: O(1). Safe
+// for concurrent use, lock-free.
 func (s *Scheduler) Left() (left resources.Vector, ok bool) {
 	if s.none() {
 		return resources.Vector{}, false
@@ -115,9 +110,8 @@ func (s *Scheduler) Left() (left resources.Vector, ok bool) {
 	return left, true
 }
 
-// Mask is a set of machines by node number, 64 to a word: bit n%64 of word
-// n/64. Machines beyond its end are not in it; a nil Mask, where a mask is
-// asked for, stands for all machines.
+// Mask is a set of machines by node number, 64 to a word: bit n%64 of word n/64. Machines
+// beyond its end are not in it. Where a mask is asked for, nil stands for all machines.
 type Mask []uint64
 
 // NewMask returns the mask of the given machines.

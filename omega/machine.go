@@ -19,11 +19,10 @@ type Machine struct {
 	Attributes map[string]string
 }
 
-// MachineID names a machine of one cell: by the cell's tag, a random number, the
-// machine's node number, and its generation. The generation tells a machine from
-// an earlier one that had the same number. A cell refuses the IDs of other cells,
-// but of one cell in 2^24. The zero MachineID names no machine. IDs are plain
-// values; those of one cell compare by generation, then by number.
+// MachineID names a machine of one cell: by the cell's random tag, the node number, and a
+// generation that tells the machines of one number apart. A cell refuses the IDs of other
+// cells, but of one in 2^24. The zero MachineID names no machine. IDs are plain values,
+// and compare by generation, then by number.
 type MachineID uint64
 
 // Where the parts of a MachineID are: the node is in the low bits, the
@@ -33,8 +32,8 @@ const (
 	tagShift       = indexBits + generationBits
 )
 
-// Node returns the number by which topologies and other packages call the
-// machine. A cell gives a number out again once its machine was removed.
+// Node returns the number of the machine in topologies and masks. A cell uses the number
+// again once the machine was removed.
 func (m MachineID) Node() locality.Node { return locality.Node(m & indexMask) }
 
 // lastGeneration is the largest generation that an ID has room for. The number of a
@@ -51,9 +50,8 @@ func (m MachineID) tag() uint32 { return uint32(m >> tagShift) }
 // named reports whether m has the form of an ID that a cell gave out.
 func (m MachineID) named() bool { return m>>indexBits&(1<<generationBits-1) != 0 }
 
-// String returns "node" for the first machine of a number, "node.generation"
-// for a later one, "none" for the zero MachineID, and "node.none" for any other
-// that names no machine. It leaves the cell out.
+// String returns the node number, with the generation behind it from the second machine
+// of the number on: "7", "7.2". It is "none" for the zero MachineID.
 func (m MachineID) String() string {
 	node := uint32(m.Node())
 	switch {

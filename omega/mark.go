@@ -27,10 +27,8 @@ func (f Fate) String() string {
 }
 
 // Mark is the notice that an allocation was taken from its owner. It stays until the
-// owner releases the allocation.
-//
-// The owner stops the task by Until and then releases the allocation. The cell stops no
-// task: one that runs on shares the machine with the task in its place from then on.
+// owner releases the allocation, which it does once it has stopped the task, by Until.
+// The cell stops no task: a late one shares the machine with its successor.
 type Mark struct {
 	Allocation Allocation
 	Fate       Fate
@@ -124,13 +122,10 @@ func (o *owner) newer(c *Cell, seen uint64) (last uint64, stands bool) {
 	return head.last, false
 }
 
-// Marked walks the scheduler's allocations that were preempted or lost and are not
-// released yet, in the order in which the scheduler was told.
-//
-// No mark is dropped, however late it is read, and an unread mark costs nothing. A mark
-// follows the commit that caused it after a moment: [Scheduler.WaitMark] blocks until
-// there is one. The loop body may release. Safe for concurrent use, lock-free. Cost:
-// O(marks).
+// Marked walks the allocations that were preempted or lost and are not released yet, the
+// earliest first. No mark is dropped. It appears shortly after the commit that caused it:
+// [Scheduler.WaitMark] waits for that. The loop body may release. Safe for concurrent
+// use, lock-free. Cost: O(marks).
 func (s *Scheduler) Marked() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
 		if s.none() {
@@ -144,9 +139,8 @@ func (s *Scheduler) Marked() iter.Seq[Mark] {
 	}
 }
 
-// Holds reports whether a was granted to the scheduler and is not released yet,
-// whether or not it was preempted or lost. Safe for concurrent use, lock-free. Cost:
-// O(1).
+// Holds reports whether a was granted to the scheduler and not released, even if
+// preempted or lost. Safe for concurrent use, lock-free. Cost: O(1).
 func (s *Scheduler) Holds(a AllocationID) bool {
 	if s.none() {
 		return false

@@ -5,22 +5,17 @@ import (
 	"slices"
 )
 
-// WaitNews blocks until there is news that no call of WaitNews has told of:
+// WaitNews blocks until there is news that no earlier call has returned for:
 //
-//   - an allocation of the scheduler was preempted or lost;
+//   - an allocation of the scheduler was preempted or lost (told once, here or by
+//     WaitMark);
 //   - another scheduler has begun to wait for room, or reserved some;
 //   - a machine was added, changed or removed.
 //
-// The first call returns at once, so that nothing from before it is missed. Marks are told
-// of once by WaitNews and WaitMark together.
-//
-// A scheduler that holds room which it does not use gives it back while
-// [Scheduler.Wanted] reports that it is waited for.
-//
-// As WaitMark it may be called from any goroutine at any time. From the first call on,
-// a Wait of another scheduler and a change of a machine cost a short mutex for each
-// scheduler that listens; commits cost nothing more. Errors: the context's cause;
-// [ErrSuperseded]; [ErrLeft].
+// The first call returns at once. A scheduler that holds unused room gives it back while
+// [Scheduler.Wanted] is true. Any goroutine may call it at any time. From the first call
+// on, a Wait of another scheduler and a change of a machine cost a short mutex for each
+// listener. Errors: the context's cause; [ErrSuperseded]; [ErrLeft].
 func (s *Scheduler) WaitNews(ctx context.Context) error {
 	switch {
 	case s.none():
@@ -74,9 +69,8 @@ func (c *Cell) tellNews(but *owner) {
 	}
 }
 
-// Wanted reports whether another scheduler waits for room: in a Wait that has not
-// returned yet, or by a reservation. Safe for concurrent use. Cost: one load where no scheduler waits, else
-// a short mutex.
+// Wanted reports whether another scheduler waits for room, in a Wait or by a reservation.
+// Safe for concurrent use. Cost: one load where none waits, else a short mutex.
 func (s *Scheduler) Wanted() bool {
 	switch {
 	case s.none():

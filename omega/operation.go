@@ -26,11 +26,9 @@ const (
 	opKinds
 )
 
-// Operation is one change of a cell on its way through a [Journal]: the call of a method, with
-// its arguments. Its bytes are what the journal keeps. [Cell.Apply] applies them to other
-// copies of the cell.
-//
-// It is the caller's that waits for it again once Apply or Fail has returned.
+// Operation is one change of a cell on its way through a [Journal]. The journal keeps its
+// bytes, and [Cell.Apply] applies them to other copies of the cell. It must not be used
+// after Apply or Fail has returned.
 type Operation struct {
 	kind  opKind
 	cell  *Cell
@@ -56,13 +54,12 @@ type Operation struct {
 	err     error
 }
 
-// Bytes returns the encoded operation. The caller must not change it. It is good until
-// Apply or Fail is called.
+// Bytes returns the encoded operation, read only, until Apply or Fail is called.
 func (op *Operation) Bytes() []byte { return op.bytes }
 
 // Apply applies the operation to the cell of its caller, and hands the caller the result.
-// One goroutine calls it, for all operations of a cell, in the order of the journal. The
-// result is a digest of the outcome: it is the same in every copy of the cell.
+// One goroutine calls it, in the order of the journal. The digest of the outcome is the
+// same in every copy of the cell.
 func (op *Operation) Apply() (digest uint64) {
 	op.perform()
 	digest = op.digest()
@@ -73,18 +70,18 @@ func (op *Operation) Apply() (digest uint64) {
 	return digest
 }
 
-// Fail hands the caller of an operation an error instead of a result. An error that wraps
-// [ErrOutcome] leaves open if the operation is in the order. For any other it must not be.
+// Fail hands the caller an error instead of a result. The operation may be in the order
+// if the error wraps [ErrOutcome], and must not be otherwise.
 func (op *Operation) Fail(err error) {
 	op.err = err
 	op.done <- struct{}{}
 }
 
-// Apply applies an operation by its [Operation.Bytes]: one of another copy of the cell, or one
-// of this copy that has failed with [ErrOutcome] and is in the order after all. The
-// same goroutine calls it and [Operation.Apply], in the order of the journal. digest is as
-// there. Bytes that are no operation change nothing, and the error wraps [ErrDamaged]. A
-// refused operation is no error: it is refused in every copy.
+// Apply applies an operation by its [Operation.Bytes]: one of another copy of the cell,
+// or one of this copy that failed with [ErrOutcome] and is in the order after all. It is
+// called in the order of the journal, by the goroutine that calls [Operation.Apply].
+// digest is as there. Invalid bytes change nothing, and the error wraps [ErrDamaged]. An
+// operation that the cell refuses is no error: all copies refuse it.
 func (c *Cell) Apply(op []byte) (digest uint64, err error) {
 	switch {
 	case c.none():

@@ -22,13 +22,11 @@ type Query struct {
 	Among iter.Seq[locality.Node]
 }
 
-// Find returns a machine for the query, picked by the policy, and false if none
-// will do: see [Snapshot.Explain]. Machines that the scheduler may not claim
-// will not do. It takes nothing: see [Snapshot.Take].
+// Find returns a machine that fits the query, picked by the policy, and false if none
+// does: see [Snapshot.Explain]. It takes no room: see [Snapshot.Take].
 //
-// Cost: by score, O(machines with room); else O(machines) at worst, of which
-// most are passed by 32 at a time, and a few where there is room. It allocates
-// nothing, but for some small objects where there is an Among to walk.
+// Cost: by score O(machines with room), else O(machines) at worst, most of which are
+// passed by 32 at a time. It allocates nothing, but some small objects for an Among.
 func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 	if p == nil {
 		p = nextFit{}
@@ -47,14 +45,11 @@ func (s *Snapshot) chosen(node int) (MachineID, bool) {
 	return s.ids[node].id, true
 }
 
-// Place finds room for up to k tasks that all have the query's need, takes it, and
-// yields machines with how many of the tasks they take. It stops when all are placed or
-// nothing will do any more, and returns how many are placed. The caller commits the
-// yielded tasks; yield may be nil. The policy picks a place for each task in turn.
-// Tasks share the cost where the policy allows. By next fit and first fit a machine
-// takes as many as fit at once; by score the machines are searched once for all tasks.
-// Cost: as [Snapshot.Find] once, and O(machines used); by score O(machines + k log
-// machines), and a list of the machines with room.
+// Place finds room for up to k tasks of the query's need, takes it, and yields machines
+// with the number of tasks that they take. It returns how many are placed. The policy
+// picks for each task in turn; by next fit and first fit a machine takes as many as fit
+// at once. The caller commits the tasks; yield may be nil. Cost: as [Snapshot.Find] once,
+// and O(machines used); by score O(machines + k log machines).
 func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if s.none() {
 		return 0

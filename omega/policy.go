@@ -7,20 +7,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Policy picks one of the machines that will do for a query. [Snapshot.Fitting] walks
-// these. A policy does not change the snapshot. A nil Policy is [NextFit].
-//
-// Policies of this package: [NextFit], [FirstFit], [BestFit], [WorstFit], [ByScore],
-// [ByFalling], [ByRising], [BestOf]. Those with a source of randomness use it only while
-// they search.
+// Policy picks one of the machines that fit a query ([Snapshot.Fitting]). It does not
+// change the snapshot. A nil Policy is [NextFit]. Policies of this package: NextFit,
+// [FirstFit], [BestFit], [WorstFit], [ByScore], [ByFalling], [ByRising], [BestOf]. A
+// source of randomness is used only while they search.
 type Policy interface {
 	// Pick returns a machine of the walk, and false for none.
 	Pick(s *Snapshot, q Query) (MachineID, bool)
 }
 
-// NextFit picks the first machine from the one on that the last search by next
-// fit picked, at first from a place of the scheduler's own. It fills a machine
-// before it goes on, and is the cheapest.
+// NextFit picks the first machine from the one that the last search by next fit picked.
+// It fills a machine before it goes on, and is the cheapest.
 func NextFit() Policy { return nextFit{} }
 
 type nextFit struct{}
@@ -40,15 +37,14 @@ func WorstFit() Policy {
 	return ByRising(func(need, free, capacity *resources.Vector) float64 { return -tightest(need, free, capacity) })
 }
 
-// ByScore picks the machine with the highest score, the lowest number among
-// equals. It looks at all that will do. A nil score is best fit's.
+// ByScore picks the machine with the highest score among all that fit, the lowest number
+// among equals. A nil score is best fit's.
 func ByScore(f score.Func) Policy { return byScore{or(f), anyTrend} }
 
-// ByFalling is [ByScore] for a score that is never higher where more is free. Of two
-// machines with equal capacities, a machine with no less free of any kind scores no
-// higher. [score.Func] lists such scores. So most machines need not be looked at; a
-// score without this property makes a poor choice. The first search makes an index, of
-// O(machines) memory, which later searches update with what has changed since.
+// ByFalling is [ByScore] for a score that never rises with the free room: of two machines
+// with equal capacities, the one with no less free of any kind scores no higher.
+// [score.Func] lists such scores. Most machines need not be looked at. The first search
+// makes an index of O(machines) memory, which later searches keep up to date.
 func ByFalling(f score.Func) Policy { return byScore{or(f), falling} }
 
 // ByRising is [ByFalling] for a score that is never lower where more is free.
@@ -68,10 +64,9 @@ const (
 	rising
 )
 
-// BestOf picks the machine with the highest score among k that will do, each
-// the first from a random one on. A nil score is best fit's. It comes close to
-// looking at all for a fraction of the cost, and schedulers that use it seldom
-// pick the same machine.
+// BestOf picks the machine with the highest score among k that fit, each the first from a
+// random one on. A nil score is best fit's. It comes close to the best of all for a
+// fraction of the cost, and two schedulers seldom pick the same machine.
 func BestOf(k int, f score.Func, r *rand.Rand) Policy { return bestOf{max(k, 1), or(f), firstFit{r}} }
 
 type bestOf struct {

@@ -123,12 +123,10 @@ func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 	return rec.ext.had
 }
 
-// ReadyAt returns when allocation a may start: the zero time if at once. Else it is the
-// time by which the preempted allocations that hold room it may need are to have
-// stopped. It comes earlier as their owners release them: ask again. Where owners keep to
-// [Mark].Until, a preempted allocation and the one in its place never run on the same
-// resources. It is lock-free.
-// Errors: [ErrReleased].
+// ReadyAt returns when allocation a may start: the zero time if at once, else the time by
+// which the victims whose room it may need are to have stopped. It moves earlier as their
+// owners release them. A task that starts then never shares resources with a victim whose
+// owner keeps to [Mark.Until]. It is lock-free. Errors: [ErrReleased].
 func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	if c.none() {
 		return time.Time{}, absent("cell")

@@ -7,9 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// AllocationID names one allocation for ever: no other allocation of the cell
-// ever has the same, and those of other cells are told apart by a random
-// number. The zero AllocationID names none. IDs are plain values of 16 bytes.
+// AllocationID names one allocation for ever, across cells. The zero AllocationID names
+// none. IDs are plain values of 16 bytes.
 type AllocationID struct {
 	place uint64 // the node in the low 20 bits, the slot in the next, the cell's tag above
 	seq   uint64 // of the machine's version in which it became live, from 2
@@ -32,9 +31,8 @@ func (a AllocationID) tag() uint32  { return uint32(a.place >> (2 * indexBits)) 
 // Node returns the number of the machine that the allocation is on.
 func (a AllocationID) Node() locality.Node { return locality.Node(a.node()) }
 
-// Seq returns the number of the machine's change that granted the allocation: of
-// two on one machine, that of the younger is larger, unless they were granted in
-// one step.
+// Seq returns the number of the machine's change that granted the allocation. It orders
+// the allocations of one machine by age; those granted in one step have the same.
 func (a AllocationID) Seq() uint64 { return a.seq }
 
 // String returns the node, the slot there, and the number of the machine's

@@ -18,12 +18,13 @@ var (
 	ErrNeverFits = errors.New("omega: need can never fit")
 )
 
-// A RefusalError describes a need that was refused, or a release. It wraps the reason, a
-// sentinel of this package. Three things can be refused:
+// RefusalError describes the need, or the release, that was refused. It wraps the reason,
+// a sentinel of this package. It is about
 //
 //   - an item of a transaction: see [Txn.Err];
-//   - a search over machines, for Tasks of one need: [ErrNoRoom] or [ErrNeverFits];
-//   - a wait for needs that the machines can never hold: [ErrNeverFits], with a Scheduler.
+//   - a search, for Tasks of one need: [ErrNoRoom] or [ErrNeverFits];
+//   - a wait for needs that the machines can never hold: [ErrNeverFits], with a
+//     Scheduler.
 type RefusalError struct {
 	Reason error
 	Need   resources.Vector
@@ -31,39 +32,34 @@ type RefusalError struct {
 	Space *resources.Space
 
 	Release bool // a release; else a claim or a search
-	// Allocation is that of a release. Of a claim it is the allocation that is the
-	// reason, if any: a victim, or an allocation that is exchanged for the claim.
+	// Allocation is that of the release, or the victim or exchanged allocation that is the
+	// reason.
 	Allocation AllocationID
 
 	Machine MachineID // of a claim, as the fields below
 	Name    string    // the machine's name, "" if its number serves another one
-	// Free is the machine's room for the claim at the moment of the refusal. It is
-	// counted after the releases of the transaction, and less its earlier claims there.
+	// Free is the machine's room for the claim then, after the transaction's releases and
+	// earlier claims there.
 	Free      resources.Vector
 	Condition Condition // of the machine at that moment
 	Changed   bool      // a coarse conflict: Need may well fit in Free
-	// Held and Limit are the amounts that the scheduler held and may hold, where that is
-	// the reason.
+	// Held and Limit: what the scheduler held and may hold, if that is the reason.
 	Held, Limit resources.Vector
-	// Precedence is that of the claim, or of the claim of its exchange that is the
-	// reason. Lowest and Highest bound the precedence of the scheduler's claims, where
-	// that is the reason.
+	// Precedence is that of the claim; Lowest and Highest are the bounds of the scheduler,
+	// if these are the reason.
 	Precedence, Lowest, Highest Precedence
-	// Permitted are the machines that the scheduler may claim, where that is the
-	// reason, else nil. It is shared and read only.
+	// Permitted is the scheduler's mask, read only, if that is the reason.
 	Permitted Mask
 	// Victim is the precedence of the victim that is the reason.
 	Victim Precedence
 
-	// Tasks is how many tasks a search is for, and Found for how many it found room. For
-	// a wait Tasks is the number of needs in the sum that Need is. It is 1 for a need
-	// that fits on no machine.
+	// Tasks is the number of tasks of a search, Found of those with room. For a wait Tasks
+	// is the number of needs that Need is the sum of.
 	Tasks, Found int
-	// Why is the fate of the machines in a search, nil where it was not asked for. For a
-	// wait it counts the machines that may be claimed, draining ones included.
+	// Why counts the machines of a search, if it was asked for, or those of a wait that may
+	// be claimed.
 	Why *Explanation
-	// Scheduler is the scheduler that waits. Capacity is the most of each kind that one
-	// of the machines has, or for a gang the sum over all.
+	// Scheduler waits. Capacity is the most of each kind on a machine, for a gang the sum.
 	Scheduler string
 	Capacity  resources.Vector
 
@@ -72,8 +68,8 @@ type RefusalError struct {
 	abroad  bool   // Allocation is of another cell
 }
 
-// Error names the allocation, the machine or the search and, with the reason, the values that contradict
-// each other, in the names and units of the cell's space.
+// Error names the allocation, machine or search and the values that contradict each
+// other, in the names and units of the cell's space.
 func (e *RefusalError) Error() string {
 	reason := "no reason"
 	if e.Reason != nil {

@@ -8,42 +8,35 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ReservationID names one reservation of a cell for ever. The zero ReservationID names
-// none. IDs are plain values; of two, that of the older reservation is lower.
+// ReservationID names one reservation of a cell for ever; of two, the older has the lower
+// ID. The zero ReservationID names none.
 type ReservationID uint64
 
 // Reservation is room that a cell keeps for one need which does not fit yet: on one
-// machine or, for a gang, on several. It takes what is free there now and what becomes
-// free there, up to the need, kind by kind. A claim that names it is granted that room,
-// in the step that ends the reservation.
+// machine or, for a gang, on several. It takes what is free there and what becomes free,
+// up to the need, kind by kind. A claim that names it is granted that room, in the step
+// that ends it.
 //
-// Reservations are in one order: a higher precedence comes first, then the older. Claims
-// meet them so:
+// Reservations are in one order: higher precedence first, then the older. The first keeps
+// room, and the next ones do as far as all together stay within [Config.Reserved]; the
+// others wait in line. Of the room that a reservation keeps,
 //
-//   - A claim that names no reservation does not take the room of reservations of its own
-//     precedence and above. It is refused even where its transaction releases as much on
-//     the machine or preempts allocations for it.
-//   - A claim of a higher precedence may take the room. The reservation stays, and waits on.
-//   - A claim that names a reservation does not take the room of those before it.
-//   - Exchanged room stays with the claims that it is exchanged for.
-//
-// The first reservation in the order keeps room. Those behind it do so, in the order, as
-// far as all together stay within [Config.Reserved]; the others wait in line.
+//   - a claim of its precedence or below that does not name it takes nothing, even if
+//     its transaction releases or preempts as much on the machine;
+//   - a claim of a higher precedence may take some, and the reservation waits on;
+//   - a claim that names a later reservation takes nothing;
+//   - an exchange keeps the room that it gives up for its own claims.
 //
 // A reservation ends when
 //
 //   - claims that name it have been granted all of its need;
-//   - its scheduler withdraws it ([Txn.Unreserve]) or leaves;
-//   - Until has passed: any scheduler's commit ends it that meets it with a later
-//     [Txn.Now], as does [Txn.Unreserve] of any scheduler;
+//   - its scheduler withdraws it ([Txn.Unreserve]) or leaves; a successor keeps it;
+//   - Until has passed: the next commit ends it that meets it with a later [Txn.Now];
 //   - one of its machines takes no claims any more, or has become too small.
 //
-// A scheduler that is replaced leaves its reservations to its successor.
-//
-// Nothing is charged for a reservation: [Cell.Usage] and [Scheduler.Usage] are of
-// allocations. An order that serves the least share would otherwise serve an account
-// last because room is kept for it. [Limits] hold for it as for its claims; those that
-// a scheduler has may not need more together than it may hold.
+// It is not charged: [Cell.Usage] counts allocations alone, so that an order by share
+// does not put an account last because room is kept for it. Limits hold for it as for its
+// claims; all reservations of a scheduler may need no more than it may hold.
 type Reservation struct {
 	ID         ReservationID
 	Scheduler  string
@@ -67,23 +60,20 @@ type reserving struct {
 	err    error // of what has become of it
 }
 
-// Reserve adds a reservation for claims, all of which are needed at once. It returns
-// its number, from 0, by which [Txn.Reservation] tells what has become of it; -1 for a
-// transaction that was committed.
+// Reserve adds a reservation for claims that are needed at once, and returns its number,
+// from 0, for [Txn.Reservation]; -1 for a committed transaction. It ends at until, by the
+// Now of later commits. The claims have one account and precedence, no victims and no
+// grantee.
 //
-// A reservation ends at until, by the times that schedulers commit with. The claims are
-// of one account and precedence, and have neither victims nor a grantee. Claims on one
-// machine are kept room for together.
-//
-// Reservations end before the claims and releases of the transaction and begin after them,
-// in the order in which they were added, whatever becomes of those. The commit takes a mutex
-// then, that Add, Drain and Remove take. Cost: O(reservations × their machines).
+// A transaction ends reservations before its claims and releases and begins them after
+// these, whatever becomes of those. Its commit takes a mutex then, as Add, Drain and
+// Remove do. Cost: O(reservations × their machines).
 func (t *Txn) Reserve(until time.Time, claims ...Claim) int {
 	return t.reserve(reserving{until: until, claims: claims})
 }
 
-// Unreserve adds the end of a reservation: of the scheduler's own, or of any that is over at
-// [Txn.Now]. It returns its number, as Reserve does.
+// Unreserve adds the end of a reservation, of the scheduler's own or any that is over at
+// Txn.Now, and returns its number, as Reserve does.
 func (t *Txn) Unreserve(id ReservationID) int { return t.reserve(reserving{id: id, end: true}) }
 
 func (t *Txn) reserve(r reserving) int {
@@ -97,10 +87,9 @@ func (t *Txn) reserve(r reserving) int {
 // Reservation returns the ID of reservation i of a committed transaction, and an error if
 // it was not begun, or could not be ended:
 //
-//   - [ErrForbidden] or [ErrLimit] if the scheduler's [Limits] do not allow it;
-//   - [ErrDraining], [ErrRemoved] or [ErrNeverFits] for a machine that cannot have it;
-//   - [ErrReleased] for the end of one that there is not, or not any more;
-//   - [ErrNotOwner] for the end of another scheduler's that is not over;
+//   - [ErrForbidden] or [ErrLimit]: the [Limits] do not allow it;
+//   - [ErrDraining], [ErrRemoved] or [ErrNeverFits]: a machine cannot have it;
+//   - [ErrReleased], [ErrNotOwner]: it is over, or another scheduler's;
 //   - [ErrSuperseded]; [ErrUncommitted]; [ErrUnknown] for another i.
 func (t *Txn) Reservation(i int) (ReservationID, error) {
 	switch {
@@ -157,10 +146,9 @@ func (t *Txn) checkReserves(s *Scheduler) error {
 	return nil
 }
 
-// Reservations walks the reservations that the cell has now, in their order, those that
-// wait in line included. Whether they are ready is as the snapshot knows the machines.
-// The loop body may commit. Cost: O(reservations × their
-// machines), and two heap objects for each.
+// Reservations walks the cell's present reservations in their order, those in line
+// included. Ready is judged by the snapshot. The loop body may commit. Cost:
+// O(reservations × their machines), and two heap objects for each.
 func (s *Snapshot) Reservations() iter.Seq[Reservation] {
 	return func(yield func(Reservation) bool) {
 		if s.none() {
@@ -196,9 +184,8 @@ func (s *Snapshot) Reservations() iter.Seq[Reservation] {
 	}
 }
 
-// FreeFor is [Snapshot.Free] for a claim that names a reservation of the snapshot's
-// scheduler: with what is kept for that and for those behind it. Room that was taken with
-// [Snapshot.Take] is free here.
+// FreeFor is [Snapshot.Free] for a claim that names an own reservation: with the room
+// kept for that and for those behind it, and with the room taken in the snapshot.
 func (s *Snapshot) FreeFor(m MachineID, id ReservationID) (resources.Vector, bool) {
 	free, ok := s.Free(m)
 	if !ok {

@@ -22,24 +22,19 @@ var (
 	ErrSpace = errors.New("omega: saved cell has another space")
 )
 
-// Restore returns the cell that [Cell.Save] wrote to r, which it reads to the end. IDs
-// of machines, allocations and accounts that the program kept are good in the new cell,
-// and marks stand as they did. No [Scheduler] and no [Snapshot] of the saved cell is
-// good there: [Cell.Replace] returns the successor of each scheduler. IDs that the
-// saved cell gave out after it was saved should be forgotten: the restored one may give
-// them out again, for something else.
+// Restore returns the cell that [Cell.Save] wrote to r, which it reads to the end. IDs of
+// machines, allocations and accounts are good in the new cell, and marks stand as they
+// did. Schedulers and snapshots are not: [Cell.Replace] returns the successor of each
+// scheduler. Forget IDs that were given out after the save, since the restored cell may
+// use them again.
 //
-// The cell's resources must be those of space by name and unit, in the same
-// order; a nil space stands for whatever they are. Times come back in UTC.
+// The saved resources must be those of space by name, unit and order; a nil space takes
+// them as they are. Times come back in UTC.
 //
-// Input is not trusted. For any bytes, either all invariants of a cell hold for the new
-// one, or there is an error and no cell. Damage by accident is found before anything is
-// made of it. A file that is made up, with right checksums, can make a machine take 4
-// MiB for its slots, by naming the last of [MaxAllocations].
-//
-// Cost: O(machines + allocations + marks). Errors: [ErrDamaged] with the place
-// in the file, what is there and what was expected; [ErrVersion]; [ErrSpace];
-// those of r.
+// Input is not trusted: for any bytes the new cell keeps all invariants, or there is an
+// error and no cell. Forged input can make a machine take 4 MiB for its slots. Cost:
+// O(machines + allocations + marks). Errors: [ErrDamaged] with the place, the finding and
+// the expectation; [ErrVersion]; [ErrSpace]; those of r.
 func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	if r == nil {
 		return nil, absent("reader")

@@ -10,21 +10,19 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Save writes the whole cell as it is at one moment, for [Restore]. It writes machines
-// and the numbers of removed ones, accounts, schedulers with their limits, masks,
-// epochs and admitted jobs, live allocations, marks that stand, and reservations. The
+// Save writes the whole cell at one moment, for [Restore]: machines and the numbers of
+// removed ones, accounts, schedulers with limits, masks, epochs and admitted jobs, live
+// allocations, marks and reservations. Waits in progress and snapshots are left out. The
 // output is versioned and checksummed, and depends on nothing but the cell.
 //
-// The moment is that of a [Cell.Cut], which it takes: commits and releases go on, and
-// are in it or not. A mark that its preemptor has not come to leave is saved, unless
-// the victim's grace is over by then or its machine was removed. Waits in progress and
-// the schedulers' snapshots are not part of it.
+// The moment is that of a [Cell.Cut]: commits go on, and are in it or not. A mark that
+// its preemptor has not made yet is saved, unless the grace is over or the machine was
+// removed.
 //
-// Cost: that of the cut, and O(machines + allocations + marks). While Save runs the cut
-// takes 16 bytes for each allocation, and 32 to 96 more for each on a machine that
-// differs from the others there. Save takes some 200 KiB besides. A live allocation is
-// about 5 bytes of output where many are alike.
-// Save may be called at any time, from any goroutine. Errors: those of w.
+// Cost: that of the cut, and O(machines + allocations + marks). It takes some 200 KiB, 16
+// bytes for each allocation and 32 to 96 more for each that differs from the others on
+// its machine. The output is about 5 bytes an allocation where many are alike. Any
+// goroutine may call it at any time. Errors: those of w.
 func (c *Cell) Save(w io.Writer) error {
 	switch {
 	case c.none():
@@ -35,7 +33,7 @@ func (c *Cell) Save(w io.Writer) error {
 	return c.Cut().Save(w)
 }
 
-// Save writes the cut as [Cell.Save] does, at any time. Its cost is that of writing.
+// Save writes the cut as [Cell.Save] does, at the cost of writing.
 func (k *Cut) Save(w io.Writer) error {
 	switch {
 	case k == nil || k.cell == nil:

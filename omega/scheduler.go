@@ -13,15 +13,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Scheduler is one scheduler's access to a cell: the handle it commits with, and the
-// owner of the allocations that it was granted.
+// Scheduler is one scheduler's access to a cell: the handle that it commits with, and the
+// owner of its allocations. Schedulers are made by [Cell.Register], [Cell.Replace],
+// [Cell.Take] and [Scheduler.Deputy]. The methods of a nil Scheduler fail with
+// [resources.ErrNil], or return nothing.
 //
-// Schedulers are made by [Cell.Register], [Cell.Replace] and [Scheduler.Deputy]. The
-// methods of a nil Scheduler fail with [resources.ErrNil], or return nothing.
-//
-// It belongs to one goroutine at a time, except where a method says otherwise;
-// many goroutines are many schedulers. A commit that finds another in progress
-// fails with [ErrBusy] and changes nothing.
+// It belongs to one goroutine at a time, except where a method is safe for concurrent
+// use; many goroutines are many schedulers. A commit that finds another one in progress
+// fails with [ErrBusy].
 type Scheduler struct {
 	cell   *Cell
 	owner  *owner
@@ -94,9 +93,9 @@ func (o *owner) mayClaim(node uint32) bool {
 	return m == nil || m.Has(locality.Node(node))
 }
 
-// Register adds a scheduler to the cell. Errors: [ErrName] for a name that is
-// invalid or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
-// no sense, [ErrTooMany] beyond 2^20 schedulers.
+// Register adds a scheduler to the cell. Errors: [ErrName] for a name that is invalid or
+// taken, [ErrLimit] or [resources.ErrQuantity] for invalid limits, [ErrTooMany] beyond
+// 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	if c.none() {
 		return nil, absent("cell")
@@ -168,8 +167,7 @@ func (s *Scheduler) Name() string {
 	return s.owner.name
 }
 
-// Cell returns the cell that the scheduler commits to, nil for a scheduler that no
-// cell has made. Safe for concurrent use.
+// Cell returns the scheduler's cell. Safe for concurrent use.
 func (s *Scheduler) Cell() *Cell {
 	if s.none() {
 		return nil
@@ -177,8 +175,7 @@ func (s *Scheduler) Cell() *Cell {
 	return s.cell
 }
 
-// Epoch returns how many schedulers of this name there were before. Safe for
-// concurrent use.
+// Epoch returns the number of predecessors of this name. Safe for concurrent use.
 func (s *Scheduler) Epoch() uint64 {
 	if s.none() {
 		return 0
@@ -186,9 +183,9 @@ func (s *Scheduler) Epoch() uint64 {
 	return s.epoch
 }
 
-// Usage returns what the scheduler's allocations add up to, with the same
-// guarantee as [Cell.Usage]. Cost: O(accounts it serves, by precedence). Safe
-// for concurrent use, lock-free.
+// Usage returns the sum of the scheduler's allocations, with the guarantee of
+// [Cell.Usage]. Cost: O(accounts it serves, by precedence). Safe for concurrent use,
+// lock-free.
 func (s *Scheduler) Usage() resources.Vector {
 	if s.none() {
 		return resources.Vector{}
@@ -196,14 +193,11 @@ func (s *Scheduler) Usage() resources.Vector {
 	return s.owner.used()
 }
 
-// Restrict changes the machines that the scheduler may claim to those in the
-// mask, nil for all. Fixed masks that do not overlap partition a cell; moving
-// ones let schedulers of different kinds share it. It is a rule about numbers,
-// so a machine that takes a removed one's number takes its place in the mask
-// too. It holds for commits that begin after it has returned; what the
-// scheduler has, it keeps. The caller must not change the mask afterwards. Safe for
-// concurrent use. It waits only where the cell has a journal. Errors: [ErrSuperseded],
-// [ErrLeft]; where the cell has a journal, [ErrOutcome] if ctx ends before it answers.
+// Restrict sets the mask of machines that the scheduler may claim, nil for all. Disjoint
+// masks partition a cell. A mask is about numbers, so it includes a later machine of a
+// number. It holds for commits that begin after the return; allocations stay. The caller
+// must not change the mask afterwards. Safe for concurrent use. Errors: [ErrSuperseded],
+// [ErrLeft]; with a journal, [ErrOutcome] if ctx ends before it answers.
 func (s *Scheduler) Restrict(ctx context.Context, m Mask) error {
 	switch {
 	case s.none():
@@ -246,8 +240,8 @@ func (s *Scheduler) setMask(mask *Mask) error {
 	return nil
 }
 
-// BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
-// for concurrent use, lock-free. Errors: [ErrLimit], [ErrSuperseded], [ErrLeft].
+// BeginJob admits a job: see [Limits]. Safe for concurrent use, lock-free. Errors:
+// [ErrLimit], [ErrSuperseded], [ErrLeft].
 func (s *Scheduler) BeginJob() error {
 	if s.none() {
 		return absent("scheduler")
@@ -274,8 +268,8 @@ func (s *Scheduler) beginJob() error {
 	}
 }
 
-// EndJob ends a job that BeginJob admitted. Safe for concurrent use,
-// lock-free. Errors: [ErrUnknown] if none is admitted, [ErrSuperseded], [ErrLeft].
+// EndJob ends an admitted job. Safe for concurrent use, lock-free. Errors: [ErrUnknown]
+// if none is admitted, [ErrSuperseded], [ErrLeft].
 func (s *Scheduler) EndJob() error {
 	if s.none() {
 		return absent("scheduler")
@@ -302,8 +296,8 @@ func (s *Scheduler) endJob() error {
 	}
 }
 
-// Allocations walks the scheduler's live allocations as [Cell.Allocations]
-// does, which also is what it costs.
+// Allocations walks the scheduler's live allocations as [Cell.Allocations] does, at its
+// cost.
 func (s *Scheduler) Allocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
 		if s.none() {

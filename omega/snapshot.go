@@ -8,15 +8,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Snapshot is a scheduler's private copy of the cell, on which it places
-// before it commits: the local copy of cell state of the Omega paper, section
-// 3.4.
-//
-// A nil Snapshot knows no machine.
-//
-// It shows each machine as it truly was at some moment of the last refresh, or of an
-// own commit since. It does not show one moment of the whole cell: the commit checks.
-// It belongs to its scheduler and is used from the same goroutine.
+// Snapshot is a scheduler's private copy of the cell, on which it places before it
+// commits: Omega paper, section 3.4. Each machine is as it was at some moment of the last
+// refresh, or of an own commit since; the commit checks. It belongs to its scheduler's
+// goroutine. A nil Snapshot knows no machine.
 type Snapshot struct {
 	cell  *Cell
 	owner *owner
@@ -71,9 +66,8 @@ var closed = resources.Uniform(-1)
 // unseen is a stamp that no block has.
 const unseen = stampChanges
 
-// Snapshot returns the scheduler's snapshot, which it fills on first use and
-// returns from then on. Committing updates it on the machines that the
-// transaction touched; for the rest call [Snapshot.Refresh].
+// Snapshot returns the scheduler's one snapshot, filled on first use. Commits update it
+// on the machines that they touch, [Snapshot.Refresh] on all.
 func (s *Scheduler) Snapshot() *Snapshot {
 	if s.none() {
 		return nil
@@ -86,10 +80,9 @@ func (s *Scheduler) Snapshot() *Snapshot {
 	return snap
 }
 
-// Snapshot returns a new snapshot of the cell, of no scheduler: for readers such as pages
-// of statistics, which look at the machines that have changed since they looked last. It
-// shows no mask's limits, and no commit updates it. It belongs to one goroutine at a time.
-// Cost: O(machines).
+// Snapshot returns a new snapshot of the cell for readers, such as pages of statistics.
+// It belongs to no scheduler and to one goroutine at a time, and is updated by
+// [Snapshot.Refresh] alone. Cost: O(machines).
 func (c *Cell) Snapshot() *Snapshot {
 	if c.none() {
 		return nil
@@ -107,14 +100,11 @@ func (s *Scheduler) snapshot() *Snapshot {
 	return s.snap
 }
 
-// Refresh brings the snapshot up to date and returns how many machines have changed
-// that the scheduler's own commits have not copied. Room taken with [Snapshot.Take] and
-// never committed is free again. Now is for [Snapshot.Age] and may be zero. It is
-// lock-free.
+// Refresh brings the snapshot up to date and returns how many machines others have
+// changed. Room that was taken and not committed is free again. It is lock-free.
 //
-// Cost: a few cache lines for each machine that changed, and one comparison for each of
-// the first 8,192 machines and for every 8 beyond. A machine that changed is copied by
-// the first search that looks at it, as the refresh found it.
+// Cost: a few cache lines for each machine that changed, one comparison for each of the
+// first 8,192 machines and for every 8 beyond.
 func (s *Snapshot) Refresh(now time.Time) (copied int) {
 	if s.none() {
 		return 0
@@ -124,11 +114,9 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 }
 
 // RefreshEach is [Snapshot.Refresh], and calls visit with the present state of each
-// machine that had an outdated copy, removed machines included. Changes by the
-// scheduler's own commits are known already and not visited, unless such a commit found
-// changes by others since the last refresh. So a caller that keeps something for each
-// machine need not look at all of them. Visit must not refresh or commit; it may be
-// nil.
+// machine whose copy was outdated, removed machines included. So a caller that keeps
+// something for each machine need not look at all of them. visit must not refresh or
+// commit; it may be nil.
 func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied int) {
 	if s.none() {
 		return 0
@@ -272,8 +260,7 @@ func (s *Snapshot) copy(node int, val *version) {
 
 func (s *Snapshot) covers(node uint32) bool { return uint64(node) < uint64(len(s.val)) }
 
-// Len returns the number of node numbers that the snapshot knows: every node
-// is below it.
+// Len returns the number of node numbers: every node is below it.
 func (s *Snapshot) Len() int {
 	if s.none() {
 		return 0
@@ -281,8 +268,8 @@ func (s *Snapshot) Len() int {
 	return len(s.seen)
 }
 
-// Free returns the room on machine m that the scheduler has not taken yet, and
-// false if the machine takes no claims or the snapshot does not know it.
+// Free returns the room on machine m less the room taken, and false if the machine takes
+// no claims or the snapshot does not know it.
 func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
 	if s.none() {
 		return resources.Vector{}, false
@@ -302,9 +289,8 @@ func (s *Snapshot) knows(m MachineID) bool {
 	return s.ids[node].id == m
 }
 
-// Machines walks the machines by node number as the snapshot has them, removed
-// ones left out. Free is what is left after [Snapshot.Take]. The loop body may
-// take, and must not refresh or commit.
+// Machines walks the machines by node number, without removed ones. Free is the rest
+// after [Snapshot.Take]. The loop body may take, and must not refresh or commit.
 func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		if s.none() {
@@ -322,9 +308,8 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	}
 }
 
-// Take sets need aside on machine m in the snapshot alone, so that the next
-// search does not give the same room out again, and reports whether it fits.
-// A refresh forgets it; so does a commit on that machine.
+// Take sets need aside on machine m, in the snapshot alone, for the next search, and
+// reports whether it fits. A refresh forgets it; so does a commit on that machine.
 func (s *Snapshot) Take(m MachineID, need resources.Vector) bool {
 	if s.none() {
 		return false

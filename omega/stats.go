@@ -9,15 +9,11 @@ import (
 )
 
 // Stats returns how many transactions the scheduler has committed, how many of their
-// claims were granted, and why the others were refused. It counts from the scheduler's
-// beginning, without its predecessors. Transactions that failed with an error are left out.
+// claims were granted, and why the others were refused, without its predecessors. Left
+// out are transactions that failed, and those in doubt that a journal applied after all.
 //
-// Where the cell has a journal, a commit whose outcome was in doubt and that was applied
-// after all is not counted.
-//
-// Safe for concurrent use. It may show a commit in progress in part. While schedulers wait,
-// it takes the mutex of their line, for which a commit that wakes one may have to wait.
-// Cost: O(schedulers that wait).
+// Safe for concurrent use. It may show a commit in progress in part, and takes the mutex
+// of the line where schedulers wait. Cost: O(schedulers that wait).
 func (s *Scheduler) Stats() observe.Counts {
 	if s.none() {
 		return observe.Counts{}
@@ -36,12 +32,11 @@ func (s *Scheduler) Stats() observe.Counts {
 	return all
 }
 
-// Stats returns the counts of each scheduler, by name, predecessors included. The first of
-// them has no name: it is the sum over schedulers that have left. A commit that was in
-// progress when its scheduler was replaced may be missing.
+// Stats returns the counts of each scheduler by name, predecessors included. The first
+// has no name: it is the sum over schedulers that have left. A commit in progress when
+// its scheduler was replaced may be missing.
 //
-// Safe for concurrent use. A commit that wakes a scheduler may have to wait for it. Commits in
-// doubt are counted as for [Scheduler.Stats]. Cost: O(schedulers log schedulers).
+// Safe for concurrent use: see [Scheduler.Stats]. Cost: O(schedulers log schedulers).
 func (c *Cell) Stats() []observe.Counts {
 	if c.none() {
 		return nil

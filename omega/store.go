@@ -13,26 +13,21 @@ import (
 // was applied.
 var ErrOutcome = errors.New("omega: outcome of the commit is unknown")
 
-// Store is the cell as the attempts of one scheduler see it: [Local], or one behind
-// which the cell is kept elsewhere.
+// Store is the cell as the attempts of one scheduler see it: [Local], or a cell
+// elsewhere. One goroutine at a time calls it: see [Attempt].
 //
-// Refresh brings the snapshot up to date and returns it; visit, which may be nil, is
-// that of [Snapshot.RefreshEach]. Commit commits tx and
-// returns nil once tx has its outcome, whatever that is. An error means that
-// nothing was changed, with one exception: when Commit cannot tell, it returns
-// an error that wraps [ErrOutcome]. It is then called again with the same tx,
-// and nothing else is committed in between, until it answers otherwise; it
-// must not apply tx twice.
-//
-// Both are called by one goroutine at a time: see [Attempt].
+// Refresh brings the snapshot up to date and returns it; visit may be nil: see
+// [Snapshot.RefreshEach]. Commit returns nil once tx has its outcome. An error means that
+// nothing was changed, unless it wraps [ErrOutcome]: Commit cannot tell. It is then
+// called again with the same tx and nothing else, until it can, and must not apply tx
+// twice.
 type Store interface {
 	Refresh(ctx context.Context, now time.Time, visit func(MachineState)) (*Snapshot, error)
 	Commit(ctx context.Context, tx *Txn) (granted int, err error)
 }
 
-// Local is the [Store] that a cell in the same process is. It has what else a scheduler
-// loop uses besides, as methods of the same names. The scheduler serves the attempts of
-// one owner alone.
+// Local is the Store of a cell in the same process, with the other methods that a
+// scheduler loop uses. The scheduler serves the attempts of one owner alone.
 type Local struct {
 	Scheduler *Scheduler
 }

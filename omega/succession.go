@@ -9,18 +9,17 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Replace returns a successor to the scheduler of that name, for when that has died or
-// hangs. The successor has the next epoch and everything that the scheduler held:
-// allocations, marks, limits. Commits of the old one fail with [ErrSuperseded] from
-// then on, those in progress included. Once Replace has returned, none of them is
-// granted any claim, and no job of the old scheduler is begun or ended. The same holds
-// for its deputies. Releases that they had begun may still take effect, and their
-// earlier changes may still be marked and accounted for. If the old scheduler's
-// goroutine ended in the middle of a commit, the claims of that commit stay charged for
-// good.
+// Replace returns the successor of a scheduler that has died or hangs, by name. The
+// successor has the next epoch and all that the scheduler held: allocations, marks,
+// limits.
 //
-// Cost: one swap for each machine, by which commits in progress notice. Errors:
-// [ErrUnknown].
+// From then on commits of the old scheduler and its deputies fail with [ErrSuperseded].
+// After the return none of them is granted a claim, begins a job or ends one. Releases
+// that had begun may still take effect, and marks and charges of earlier changes may
+// still follow. If its goroutine ended in the middle of a commit, the claims of that
+// commit stay charged for good.
+//
+// Cost: one swap for each machine. Errors: [ErrUnknown].
 func (c *Cell) Replace(name string) (*Scheduler, error) {
 	if c.none() {
 		return nil, absent("cell")
@@ -68,20 +67,18 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	return c.scheduler(o)
 }
 
-// Deputy returns a scheduler of that name that works under s. A successor of s replaces
-// the deputy in the same step, and the deputy is superseded then as s is. So one
-// replacement hands on a whole group of schedulers. The deputies keep what they hold:
-// the successor of s makes deputies of the same names to go on with it.
+// Deputy returns a scheduler of that name that works under s: a successor of s replaces
+// its deputies in the same step. So one replacement hands on a group of schedulers. The
+// deputies' allocations stay, and the successor makes deputies of the same names to go
+// on.
 //
-// A new name is registered, with the limits. A scheduler that has the name is replaced,
-// as by [Cell.Replace], whichever scheduler it worked under; it keeps the limits that
-// it has. Either happens only if s is not superseded. Deputy linearizes with the
-// replacement of s, so a replaced scheduler takes no deputy from its successor.
+// A new name is registered with the limits. A scheduler that has the name is replaced,
+// whatever it worked under, and keeps its limits. Deputy linearizes with the replacement
+// of s: a replaced scheduler takes no deputy from its successor.
 //
-// Cost: that of Register or Replace; each commit of a deputy looks at one word more.
-// Safe for concurrent use. Errors: [ErrSuperseded], [ErrLeft]; those of
-// [Cell.Register]; [ErrName] also for the name of s, or of a scheduler that s works
-// under.
+// Cost: that of Register or Replace; a commit of a deputy reads one word more. Safe for
+// concurrent use. Errors: [ErrSuperseded], [ErrLeft], those of [Cell.Register], and
+// [ErrName] for the name of s or of a scheduler above it.
 func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
 	if s.none() {
 		return nil, absent("scheduler")
@@ -99,6 +96,8 @@ func (s *Scheduler) deputy(name string, limits Limits) (*Scheduler, error) {
 	c := s.cell
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The replacement of s takes the mutex, too. So a scheduler that finds itself replaced
+	// here has taken no deputy from its successor.
 	if s.superseded() {
 		return nil, s.supersededError()
 	}
@@ -109,6 +108,7 @@ func (s *Scheduler) deputy(name string, limits Limits) (*Scheduler, error) {
 	}
 	var d *Scheduler
 	if o := c.owners[name]; o != nil {
+		// As a rule a deputy of the predecessor of s, whose allocations go on.
 		d = c.succeedTo(o)
 	} else {
 		var err error

@@ -18,20 +18,16 @@ type Claim struct {
 	Need       resources.Vector // as [resources.Vector.CheckNeed] has it: not zero
 	Precedence Precedence
 
-	// Victims are allocations of strictly lower precedence on the same machine. They
-	// are preempted if the claim is granted, and only then: they and the claim change
-	// hands in one step. [Cell.Victims] proposes some. What the claim gets may start at
-	// [Cell.ReadyAt].
+	// Victims are allocations of lower precedence on the same machine, preempted in the
+	// step that grants the claim: see [Cell.Victims] and [Cell.ReadyAt].
 	Victims []AllocationID
 
-	// Reservation is one of the scheduler's own that is granted by the claim, as far as
-	// the claim needs; 0 for none. A claim that names one which keeps no room on the
-	// machine is judged as one that names none. Of an exchange the first
-	// claim names it for all. See [Txn.Reserve].
+	// Reservation is one of the scheduler's own whose room the claim takes; 0 for none, as
+	// is one without room on the machine. The first claim of an exchange names it for all.
 	Reservation ReservationID
 
-	// Grantee, if not nil, may turn the allocation into claims of its own, as
-	// its owner may: see [Txn.Exchange]. This is what makes it an offer.
+	// Grantee, if not nil, may exchange the allocation for its own claims, which makes it
+	// an offer: see [Txn.Exchange].
 	Grantee *Scheduler
 }
 
@@ -51,34 +47,30 @@ const (
 	Coarse
 )
 
-// AtOnce is the Grace of a transaction with victims that have stopped, or need not stop
-// before others use their room. [Cell.ReadyAt] then makes no claim wait for them.
+// AtOnce is the Grace of a transaction whose victims have stopped already, or may go on
+// beside their successors. [Cell.ReadyAt] then makes no claim wait.
 const AtOnce time.Duration = -1
 
-// Txn is a transaction: claims, releases and exchanges that a scheduler sends
-// in one commit. Omega paper, sections 3.4 and 5.2.
+// Txn is a transaction: claims, releases and exchanges that a scheduler sends in one
+// commit. Omega paper, sections 3.4 and 5.2. The zero Txn is empty and ready to use:
+// claims are granted one by one and conflict only if they do not fit, the paper's
+// recommendation.
 //
-// The zero Txn is empty and ready to use: claims are granted one by one (incremental)
-// and conflict only if they do not fit (fine-grained), the paper's recommendation. On
-// one machine all of a transaction's items take effect in one step, releases first;
-// those of a gang that is refused follow its refusal, machine by machine. Releases
-// apply whatever becomes of the claims. A Txn is not safe for concurrent use and must
-// not be copied; of several commits of one Txn only one goes through. After the commit
-// its outcome is read item by item. Reset makes it ready for the next commit and keeps
-// its memory, so a loop that reuses one Txn allocates nothing for it.
+// Items on one machine take effect in one step, releases first; releases apply whatever
+// becomes of the claims, after the refusal if a gang is refused. The outcome is read item
+// by item after the commit. Reset makes a Txn ready again and keeps its memory. A Txn is
+// not safe for concurrent use and must not be copied.
 type Txn struct {
 	_ [64]byte // a Txn lies in its caller's memory: no other shares its cache lines
 
 	// Gang asks for all claims or none, in one atomic step over all machines.
 	Gang bool
-	// Detect is the detection of conflicts, fine-grained or coarse. With coarse
-	// detection a machine that the snapshot never saw has changed.
+	// Detect is the detection of conflicts. A machine that the snapshot never saw counts as
+	// changed.
 	Detect Detection
-	// Now is the time of the commit. It is needed where there are victims: they
-	// have Grace from then on to stop.
+	// Now is the time of the commit, required with victims.
 	Now time.Time
-	// Grace is above 0, or [AtOnce], where there are victims. One of more than 100
-	// years is 100 years.
+	// Grace is the time that victims have to stop: above 0, or [AtOnce].
 	Grace time.Duration
 
 	items              []item
@@ -124,10 +116,9 @@ func (t *Txn) committed() bool { return t.state.Load() == t.opened+2 }
 // reopen ends a commit that has changed nothing.
 func (t *Txn) reopen() { t.state.Store(t.opened) }
 
-// Claim adds a claim and returns its item number, by which its outcome is read
-// after the commit. Items are numbered from 0 in the order in which they were
-// added, claims and releases alike. To a Txn that was committed nothing is
-// added, and the number is -1.
+// Claim adds a claim and returns its item number, by which its outcome is read. Items are
+// numbered from 0 as they are added, claims and releases alike. A committed Txn takes no
+// item: the number is -1.
 func (t *Txn) Claim(c Claim) int {
 	if t == nil {
 		return -1
@@ -152,10 +143,9 @@ func (t *Txn) Release(a AllocationID) int {
 	return i
 }
 
-// Resize adds a claim that replaces an allocation of the scheduler's own by
-// one with another need, in one step, and returns its item number. If it is
-// refused the allocation stays as it is; if granted, it has a new ID. A need of
-// nothing is bad input: release the allocation instead.
+// Resize adds a claim that replaces an own allocation by one with another need, in one
+// step, and returns its item number. If granted, the allocation has a new ID; if refused,
+// it stays as it is. The need must not be zero: release the allocation instead.
 func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 	if t == nil {
 		return -1
@@ -167,13 +157,11 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 	return i
 }
 
-// Exchange adds claims that take the place of allocations on the same machine in one
-// step, all or none, and returns the item number of the first. The others follow it.
-// The allocations are the scheduler's own or were granted with it as their Grantee.
-// Room of theirs that the claims do not need becomes free. If it is refused they stay
-// as they are. An exchange of no allocation is claims on one machine, all or none. One
-// for no claim is bad input: its number is -1, and Commit fails with [ErrExchange] and
-// [ErrEmpty].
+// Exchange adds claims that take the place of allocations on one machine in one step, all
+// or none, and returns the item number of the first. The allocations are the scheduler's
+// own, or it is their Grantee. Unneeded room of theirs becomes free; if refused, they
+// stay. It may be of no allocation: claims on one machine, all or none. For no claim the
+// number is -1, and Commit fails with [ErrExchange] and [ErrEmpty].
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 	if t == nil {
 		return -1
@@ -218,8 +206,7 @@ func (t *Txn) Len() int {
 	return len(t.items)
 }
 
-// Reset empties t for reuse and leaves its settings as they are. While t is
-// being committed it does nothing.
+// Reset empties t and leaves its settings. While t is being committed it does nothing.
 func (t *Txn) Reset() {
 	if t == nil {
 		return
@@ -243,8 +230,7 @@ func (t *Txn) Reset() {
 	t.opened = state
 }
 
-// Allocation returns the allocation that claim i was granted, and false if it
-// was not, or if i is not the number of a claim of a committed transaction.
+// Allocation returns the allocation that claim i was granted, and false if there is none.
 func (t *Txn) Allocation(i int) (AllocationID, bool) {
 	if t == nil {
 		return AllocationID{}, false
@@ -256,9 +242,9 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 	return t.items[i].id, true
 }
 
-// Err returns nil if claim i was granted or release i has happened, else an
-// [RefusalError] that says why not. Before the commit it is [ErrUncommitted]; for
-// a number that no item has, [ErrUnknown].
+// Err returns nil if claim i was granted or release i has happened, else a [RefusalError]
+// with the reason. It is [ErrUncommitted] before the commit, and [ErrUnknown] for another
+// i.
 func (t *Txn) Err(i int) error {
 	if t == nil {
 		return absent("transaction")

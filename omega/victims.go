@@ -34,16 +34,9 @@ type Victims struct {
 	Level  locality.Level // of the machine; the caller's to set
 }
 
-// Compare orders choices on different machines: it returns less than 0 if a is to be
-// preferred to b. The preferred choice is, in this order:
-//
-//  1. the one with the lower highest rank;
-//  2. the one with the smaller loss;
-//  3. the one with fewer victims;
-//  4. the one on the nearer machine, by Level;
-//  5. the one with the younger oldest victim.
-//
-// Callers break the remaining ties by the machine that comes first.
+// Compare returns less than 0 if a is preferred to b, a choice on another machine: by
+// lower Rank, smaller Loss, fewer victims, nearer Level, younger Oldest. Callers break
+// the remaining ties by the machine that comes first.
 func (a *Victims) Compare(b *Victims) int {
 	return cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
@@ -69,23 +62,21 @@ func InOrder(candidates []Candidate) iter.Seq[Candidate] {
 	return slices.Values(candidates)
 }
 
-// ChooseVictims chooses victims among the candidates on one machine, so that a need
-// fits in its room. It returns no victims where the need fits already, and false where
-// it makes no choice. Candidates come in the order of preemption: see [InOrder].
+// ChooseVictims chooses victims among the candidates on one machine, in the order of
+// preemption ([InOrder]), until need fits in room. It returns no victims if the need
+// fits, and false if it makes no choice.
 //
-//   - Victims are chosen in this order until the need fits.
-//   - A candidate without any kind that is still missing is left alone.
-//   - Lose, if not nil, is asked for each victim. It returns false for a candidate that
-//     its owner cannot lose together with the victims before, and else counts the loss.
-//     Keep takes a loss back. All losses are taken back before the call returns.
-//   - Victims that turn out to be unnecessary are spared, the last in order first.
-//   - If losses that were refused stand in the way, the first candidate of a rank that is
-//     enough alone is chosen, before candidates of a higher rank are.
+//   - A candidate without any missing kind is left alone.
+//   - lose, if not nil, is asked for each victim. It counts the loss, or returns false
+//     if the owner cannot lose the candidate as well. keep takes a loss back; all are
+//     taken back before the return.
+//   - Unnecessary victims are spared, the last in order first.
+//   - If refused losses are in the way, the first candidate of a rank that is enough
+//     alone is chosen, before candidates of a higher rank are.
 //
-// A choice is found if one candidate is enough alone, or if all that have some of a
-// missing kind may be lost together. Not all choices of other sets are found: that would be
-// a knapsack problem. Cost: O(c) for c candidates of the walk, and a call of lose for each
-// candidate at most twice.
+// It finds a choice if one candidate is enough alone, or if all with a missing kind may
+// be lost together; other sets are not tried (a knapsack problem). Cost: O(candidates),
+// with at most two calls of lose for each.
 func ChooseVictims(
 	need, room resources.Vector, ordered iter.Seq[Candidate], lose func(Candidate) bool, keep func(Candidate),
 ) (v Victims, ok bool) {
@@ -252,16 +243,14 @@ func (a *Victims) ids(of []Allocation) (ids []AllocationID) {
 	return ids
 }
 
-// FindOrPreempt is [Snapshot.Find] where a machine will do as it is. Else it chooses a
-// machine, among those that the query allows and the scheduler may claim, and victims
-// there that make room for the need: see [Victims.Compare]. Of equal choices the lowest
-// machine number wins. It returns false where no machine will do even so. It takes
-// nothing: a claim with these victims does, see [Claim]. The ranking has counted the
-// losses of the victims, so that the next choice goes on from there.
+// FindOrPreempt is [Snapshot.Find]. If that finds nothing, it chooses a machine and
+// victims there that make room for the need ([Victims.Compare], then the lowest number),
+// and returns false if there are none. Commit a [Claim] with these victims. The ranking
+// has counted their losses, so that the next choice goes on from there.
 //
-// Allocations are read as they are at the time of the call, so the choice may be newer than
-// the snapshot. Room that was taken in the snapshot is not used. Cost: as
-// [Snapshot.Find], and where that fails O(machines + a log a) in the allocations on them.
+// It reads allocations as they are now, maybe newer than the snapshot, and uses no room
+// taken in the snapshot. Cost: as Find, and then O(machines + a log a) in their
+// allocations.
 func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, victims []AllocationID, ok bool) {
 	if m, ok = s.Find(q, p); ok || s.none() || r.Of == nil {
 		return m, nil, ok
@@ -304,12 +293,11 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 	return m, best.ids(at), ok
 }
 
-// Victims proposes allocations on machine m to preempt, so that need finds room there
-// at the given precedence, by [RankBelow]. It returns none where need fits without
-// victims. It returns false where need does not fit even so, or where the machine takes
-// no claims. Room that is reserved at that precedence or above is left to the
-// reservations. It looks at the machine as it is at this moment, lock-free, retrying
-// where it changes meanwhile. Cost: O(a log a) in the machine's allocations.
+// Victims proposes allocations on machine m to preempt for a need at precedence p, by
+// [RankBelow]: none if the need fits as it is. It returns false if no victims are enough,
+// or the machine takes no claims. Room reserved at p or above stays reserved. It reads
+// the machine as it is now, lock-free, and retries if it changes meanwhile. Cost: O(a log
+// a) in the machine's allocations.
 func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
 	if c.none() || c.word(m) == nil {
 		return nil, false

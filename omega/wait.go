@@ -8,48 +8,31 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Wait blocks until a change of the cell, since the scheduler's snapshot last saw it,
-// could let the needs fit at once. It also ends when an allocation of the scheduler was
-// marked. It returns nil in each of these cases:
+// Wait blocks until a change of the cell, since the snapshot last saw it, could let the
+// needs fit at once, and returns nil with a fresh snapshot when
 //
-//   - A machine that may be claimed has room for one of the needs, and has changed since
-//     then or may be claimed only since then. Where all needs are alike there is room for
-//     all of them at once. Where they are unlike there may be.
-//   - A reservation of the scheduler's is ready, by what has changed since then: see
-//     [Txn.Reserve].
-//   - An allocation was preempted or lost: see [Scheduler.Marked]. Each mark ends
-//     one Wait, as with [Scheduler.WaitMark]; a mark may end the Wait after the
-//     walk that has shown it.
+//   - a machine that has changed, or may be claimed only now, has room for one of the
+//     needs, or for all if the needs are alike;
+//   - a reservation of the scheduler is ready: see [Txn.Reserve];
+//   - an allocation was preempted or lost ([Scheduler.Marked]); each mark ends one
+//     Wait, as with [Scheduler.WaitMark].
 //
-// Wait returns at once if that is so already. The snapshot is fresh when Wait
-// returns nil. [Snapshot.Age] does not notice that it refreshes.
+// Room that is freed wakes one scheduler for which it is enough, the one that has waited
+// longest. A woken scheduler must commit, Wait again or [Scheduler.Pass]; otherwise the
+// remaining waiters are not woken. Wait reserves nothing: smaller needs can keep a gang
+// waiting for as long as they come.
 //
-// Room that is freed wakes one scheduler for which it is enough, the one that has
-// waited longest. That scheduler holds the token. Its next Commit passes it on, to the
-// next scheduler for which there is room left on the machine. So does its next Wait or
-// a call of [Scheduler.Pass], if it has no use for the room. A woken scheduler must do
-// one of these; otherwise the remaining waiters are not woken. A gang is offered room
-// for any of its needs in its turn. While there is not enough for all it keeps its
-// place, and the room goes to the next at once. Wait reserves nothing, so needs that
-// take room as it appears can keep a gang waiting for as long as they come.
-//
-// Cost: that of a refresh, and O(machines) for a gang whenever a release makes
-// room for one of its needs. Where no scheduler waits, freeing room costs one load
-// more; where one does, a short mutex.
-//
-// Errors:
+// Cost: that of a refresh, and O(machines) for a gang whenever a release makes room for
+// one of its needs. Freeing room costs one load, and a short mutex where a scheduler
+// waits. Errors:
 //
 //   - the context's cause;
-//   - [ErrNeverFits], as a [RefusalError], if the machines that the scheduler may
-//     claim could not hold the needs when they are empty;
-//   - [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
+//   - [ErrNeverFits], as a [RefusalError], as soon as the machines that the scheduler
+//     may claim could not hold the needs when empty; a machine that is added later may
+//     have room;
+//   - [ErrLimit] if the [Limits] do not allow the needs at once;
 //   - [resources.ErrQuantity] for no need, and one that is zero or invalid;
 //   - [ErrBusy]; [ErrSuperseded]; [ErrLeft].
-//
-// Machines, capacities and masks may change while it waits: Wait fails with
-// [ErrNeverFits] as soon as the needs have become impossible. That is about the
-// machines at that moment. A machine that is added later may have room: call Wait again
-// then.
 func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 	switch {
 	case s.none():
@@ -60,9 +43,8 @@ func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 	return s.WaitAny(ctx, needs)
 }
 
-// WaitAny is [Scheduler.Wait] for several gangs of which any will do, as a scheduler
-// has them that has found no room for several jobs. It fails with [ErrNeverFits] only
-// if none of the gangs could ever fit; with several, one error for each is joined.
+// WaitAny is [Scheduler.Wait] for several gangs of which any will do. It fails with
+// [ErrNeverFits] only if none of them could ever fit, with an error for each joined.
 func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
 	switch {
 	case s.none():
@@ -77,6 +59,8 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 		return refuse(ErrBusy, "scheduler %q waits", s.owner.name)
 	}
 	defer s.endWait()
+	// The scheduler had no use for the room that it was woken for. That goes to the next
+	// waiter, or the others would sleep on beside free room.
 	s.Pass()
 	w := &waiter{owner: s.owner, woken: atomics.NewEvent[wakeToken]()}
 	if err := s.demand(w, gangs); err != nil {
@@ -221,8 +205,8 @@ func (s *Scheduler) decline(w *waiter) {
 	s.Pass()
 }
 
-// Pass hands on the token that the scheduler was given when it was woken, if
-// it still has it.
+// Pass passes the room on that the scheduler was woken for, if it still may: see
+// [Scheduler.Wait].
 func (s *Scheduler) Pass() {
 	if s.none() {
 		return

@@ -61,26 +61,13 @@ func (ws *watchers) tell(c *Cell) {
 	ws.count.Store(int32(len(ws.list)))
 }
 
-// WaitMark blocks until an allocation of the scheduler was marked as preempted
-// or lost, and is not released yet. It returns nil once for each such mark, or
-// once for several: [Scheduler.Marked] walks them. The first call returns at
-// once where a mark stands already.
+// WaitMark blocks until there is a mark that no earlier call has returned for, and
+// returns nil; the first call counts all marks that stand. Then walk [Scheduler.Marked].
+// Each mark ends one call at least, and may end a second one.
 //
-//	for s.WaitMark(ctx) == nil {
-//		for m := range s.Marked() {
-//			stop(m.Allocation.ID, m.Until) // a mark stands until it is released
-//		}
-//	}
-//
-// Each mark ends one call at least. A mark may end the next call, too, after the
-// walk has shown it. WaitMark linearizes at the load of the list of marks that
-// finds a new one.
-//
-// Unlike [Scheduler.Wait] it may be called from any goroutine at any time, so
-// that a goroutine that runs the work learns of preemption while another one
-// places. Of several calls at a time, each mark ends one or more. The cost for
-// those that preempt is one load, and a short mutex while a call blocks. Errors:
-// the context's cause; [ErrSuperseded]; [ErrLeft].
+// Any goroutine may call it at any time, beside the one that places. It linearizes where
+// it finds a new mark. A preemptor pays one load, and a short mutex while a call blocks.
+// Errors: the context's cause; [ErrSuperseded]; [ErrLeft].
 func (s *Scheduler) WaitMark(ctx context.Context) error {
 	switch {
 	case s.none():
