@@ -75,6 +75,7 @@ func (l *ledger) close(o *offer, how fate) {
 	if o.kept() {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}
+	// An offer that the framework has not read of ends without news.
 	if o.told && (how == fateRescinded || how == fateExpired) {
 		l.inbox.tellEnd(o.to, o)
 	}
@@ -97,6 +98,7 @@ func (l *ledger) rescind(o *offer, how fate) {
 		if err := l.release(l.sched, o.claim); err != nil {
 			l.note(err)
 		}
+		// The order is asked once a call for each framework, not once an offer.
 		if f.ended == (resources.Vector{}) {
 			l.charged = append(l.charged, f)
 		}
@@ -164,6 +166,7 @@ func (l *ledger) tellOffer(f *member, o *offer) {
 	if !f.connected {
 		return // it is told when the framework is back
 	}
+	// A framework that does not read its news would collect IDs of ended offers for ever.
 	if len(f.unread) > 2*len(f.offers)+16 {
 		kept := f.unread[:0]
 		for _, id := range f.unread {

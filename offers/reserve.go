@@ -68,6 +68,7 @@ func (ga *gangs) overtaken(of *request) bool {
 // postpone lets waiting frameworks go before f's requests, until each could have been offered
 // something twice, or for reserveWait.
 func (ga *gangs) postpone(f *member) {
+	// Two turns for each framework that is there, or the timeout if turns are slow.
 	f.postponedTurn, f.postponedUntil = ga.queue.turn+2*uint64(ga.queue.present)+1, ga.now.Add(ga.reserveWait())
 }
 
@@ -184,6 +185,7 @@ func (ga *gangs) machinesToReserve(r *request) []*node {
 		if len(r.tried) == 0 {
 			return nil
 		}
+		// Too few are left that it has not tried: begin anew with all.
 		r.tried = nil
 	}
 }

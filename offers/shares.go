@@ -18,7 +18,8 @@ func (q *queue) charge(f *member, room *resources.Vector, picked int) {
 // credit takes an amount off a framework's charges.
 func (q *queue) credit(f *member, v resources.Vector) {
 	held, ok := f.account.held.Sub(v)
-	if !ok { // others charge the account, too
+	if !ok {
+		// Schedulers beside the master charge the account, too: read it.
 		held, _ = q.usage(f.account.id)
 	}
 	q.accounts.setHeld(f, held)
@@ -73,6 +74,7 @@ func (q *queue) requeue(f *member, chosen bool) {
 	f.Rank = rank
 	switch {
 	case was && stays && !f.selective:
+		// A selective framework is in no line: its machines list it.
 		f.role.lines[f.refusalClass].Move(before, f.Place)
 	case !was && stays:
 		f.enqueue()
@@ -133,6 +135,7 @@ func (q *queue) wantLeftovers(f *member) {
 func (q *queue) revisit(f *member) {
 	f.seen = 0
 	if f.queued {
+		// One that is not in line is listed when it comes back to it.
 		q.wantLeftovers(f)
 	}
 }

@@ -121,9 +121,11 @@ func (ad *admission[J, T]) admit(left resources.Vector) {
 		}
 		return
 	}
+	// What limits could ever leave: what they leave now, and all that the scheduler has.
 	most = most.Add(ad.cfg.Scheduler.Usage())
 	ad.rank(ad.waiting, most)
 	whole, reserved := room, false
+	// Each waiting task in the order of admission takes its room from what is left.
 	for _, tk := range ad.waiting {
 		mine := room
 		if tk.tried || tk.stuck { // it takes none from others: they might take turns for good
@@ -178,6 +180,8 @@ func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 	}
 	left, promised, _ := ad.room()
 	if !promised.Fits(left) {
+		// The plan knows slots, not amounts, so it may have placed too much. What it has
+		// just placed goes back, and is admitted again as far as there is room.
 		ad.waiting = ad.waiting[:0]
 		for _, c := range changes {
 			if tk := ad.book.tasks[c.Task]; c.Action == quincy.Place && tk.at != nil && tk.run == nil {
@@ -223,6 +227,8 @@ func (ad *admission[J, T]) trade(room resources.Vector) {
 	if first < 0 {
 		return
 	}
+	// Both lists are in order: as soon as the best waiting task is not worth the cheapest
+	// running one, no later pair is.
 	running := ad.stoppable(ad.waiting[first])
 	for _, tk := range ad.waiting[first:] {
 		if !tk.limited {
@@ -236,7 +242,7 @@ func (ad *admission[J, T]) trade(room resources.Vector) {
 		}
 		v := running[0]
 		if !tk.want.Need.Fits(room.Add(v.want.Need)) {
-			continue
+			continue // one stop would not be enough for it
 		}
 		ad.grantArcs(tk)
 		if tk.tried = true; tk.stuck {
@@ -299,6 +305,7 @@ func (ad *admission[J, T]) traded() {
 		case t.waits.at == nil && ad.canStay(v):
 			ad.book.restore(v)
 		default:
+			// It stops, and waits for the limits itself from now on.
 			ad.round.report.Limited++
 			v.limited, v.refused = true, ad.overLimit(v.want.Need, resources.Vector{})
 		}

@@ -42,6 +42,8 @@ func (ac *arcs[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now int
 		}
 	}
 	if !mayWait && !state.Running {
+		// The caller wants it to run now. The plan needs a way out all the same, at the
+		// highest cost.
 		arcs = append(arcs, quincy.Arc{To: quincy.Unscheduled(), Cost: quincy.MaxCost})
 	}
 	waits := len(arcs) - first
@@ -120,6 +122,7 @@ func (ac *arcs[J, T]) addArc(arcs []quincy.Arc, first int, m *machine[J, T], a q
 		}
 	}
 	if !m.extraSlot && m.freeSlots(&ac.cfg.Slot) == 0 {
+		// The task fits where no whole slot is free: the planner gets one for it.
 		m.extraSlot = true
 		ac.fleet.extraSlots = append(ac.fleet.extraSlots, m)
 		ac.fleet.markDirty(m)

@@ -103,6 +103,7 @@ func (bk *book[J, T]) count() {
 		}
 		more := m.freeSlots(&bk.fleet.cfg.Slot)
 		if m.extraSlot {
+			// An exact task fits beside the others though no whole slot is free.
 			more = max(more, 1)
 		}
 		n := min(len(m.here)+more, quincy.MaxSlots)
@@ -123,6 +124,8 @@ func (bk *book[J, T]) count() {
 // step by step.
 func (bk *book[J, T]) solve(ctx context.Context) []quincy.Change[T] {
 	level := math.MaxInt
+	// First with all minimums, then with minimums that the slots have room for, then with
+	// what runs now, which has a plan unless arcs forbid it.
 	steps := []func(j *job[J]) int{
 		func(*job[J]) int { return level },
 		func(*job[J]) int { return level },
@@ -206,6 +209,7 @@ func (bk *book[J, T]) unplan(tk *task[J, T]) {
 	}
 	tk.job.planned--
 	if tk.next != nil {
+		// It has an allocation there and has not been told to start.
 		bk.free(tk.next)
 		tk.next = nil
 	} else {

@@ -45,6 +45,7 @@ func (pr *promises[J, T]) follow(changes []quincy.Change[T]) {
 			pr.stopping = append(pr.stopping, tk)
 		}
 		if c.Action == quincy.Preempt {
+			// It waits again, if need be for a machine where it fits.
 			pr.book.listExact(tk)
 			continue
 		}
@@ -89,6 +90,7 @@ func (pr *promises[J, T]) recheck(unfit bool) {
 // does not fit.
 func (pr *promises[J, T]) check(m *machine[J, T], unfit bool) {
 	room, given, refused := m.free.Add(m.ending), 0, false
+	// First come, first served: the older promises are checked first.
 	for given < len(m.promised) {
 		tk := m.promised[given]
 		if rest, ok := room.Sub(tk.want.Need); ok && m.takes() {
@@ -113,6 +115,7 @@ func (pr *promises[J, T]) refuse(tk *task[J, T], why error) {
 	stays := tk.stopping
 	pr.book.giveBack(tk, why)
 	if stays {
+		// The room that it was to leave may be promised to another task already.
 		pr.enqueue(tk.at)
 	}
 }

@@ -72,6 +72,7 @@ func (kp *reserver[J, T]) reserve() {
 	before, after := kp.current, reservedMachine[J, T]{task: tk, since: kp.book.now}
 	switch {
 	case tk != before.task:
+		// Another task may do with a machine that did not serve the last one.
 		kp.triedMachines = kp.triedMachines[:0]
 	case before.on != nil && kp.book.impatient(before.since):
 		kp.triedMachines = append(kp.triedMachines, before.on)
@@ -80,12 +81,14 @@ func (kp *reserver[J, T]) reserve() {
 		kp.choosing = &after
 		kp.book.ask(tk)
 		if after.on == nil && len(kp.triedMachines) > 0 {
+			// All that could serve have had their turn: begin anew with the first.
 			kp.triedMachines = kp.triedMachines[:0]
 			kp.book.ask(tk)
 		}
 		kp.choosing = nil
 	}
 	if tk == before.task && before.on == after.on && after.lack >= before.lack {
+		// The machine has got no nearer to the need, so its patience goes on.
 		after.since = before.since
 	}
 	kp.unreserve()
@@ -162,6 +165,7 @@ func (kp *reserver[J, T]) choose(k *reservedMachine[J, T], arcs []quincy.Arc, ra
 func (kp *reserver[J, T]) promiseRoom(m *machine[J, T], tk *task[J, T]) {
 	left, promised, ok := kp.admission.room()
 	if room, _ := left.Sub(promised); !ok || !tk.want.Need.Fits(room) {
+		// The machine has the room, but the limits of the scheduler do not.
 		return
 	}
 	kp.unreserve()
@@ -229,6 +233,7 @@ func (kp *reserver[J, T]) rereserve(tx *omega.Txn, now time.Time) (settle func()
 	}
 	i := -1
 	if begins {
+		// The cell ends the reservation by itself if this process does not.
 		until := kp.cfg.Patience
 		if until < math.MaxInt64/maxPatiences {
 			until *= maxPatiences

@@ -53,6 +53,8 @@ func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
 	for _, st := range w.changed {
 		w.see(st)
 	}
+	// A machine may have been missed, or one beyond the planner may have a place now. Then
+	// all machines are read, not only those that have changed.
 	if w.fleet.resync || w.fleet.freed && len(w.fleet.beyond) > 0 {
 		w.fleet.resync, w.fleet.freed = false, false
 		there := make([]bool, snap.Len())
@@ -79,6 +81,7 @@ func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
 	w.reserver.recount(snap)
 	w.reopen(snap)
 	if w.fleet.joined {
+		// The caller may want arcs to the machines that have come.
 		w.fleet.joined = false
 		for _, tk := range w.book.list {
 			w.book.ask(tk)
@@ -95,6 +98,7 @@ func (w *watch[J, T]) see(st omega.MachineState) {
 		m = w.fleet.machines[n]
 	}
 	if m != nil && (m.id != st.ID || st.Condition == omega.Removed) {
+		// The number serves another machine, or none: all that ran here is lost.
 		w.lose(m)
 		m = nil
 	}
