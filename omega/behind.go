@@ -78,7 +78,7 @@ func (s *Snapshot) fetch(nodes []uint32, raws *[fetched]*object) {
 	var vals [fetched]*version
 	for i, node := range nodes {
 		block := &s.index.blocks[node/indexBlock]
-		sum += s.free[node][0] + block.most[0] + int64(s.ids[node].id) + raws[i%fetched].V.room[len(half{})-1]
+		sum += s.free[node][0] + block.most[0] + int64(s.ids[node].id) + raws[i%fetched].V.room[0] + int64(raws[i%fetched].V.seq)
 		vals[i%fetched] = s.val[node]
 	}
 	if vals[0] == nil {

@@ -196,14 +196,23 @@ type MachineState struct {
 	Seq  uint64 // rises with every change of the node's state
 }
 
-func (v *version) state() MachineState {
-	st := MachineState{Machine: v.spec.Machine, ID: v.spec.id, Condition: v.cond, Free: v.free(), Live: v.live.count(), Seq: v.seq}
+func (v *version) state() (st MachineState) {
+	v.describe(&st)
+	return st
+}
+
+// describe sets st to the state of the machine. It writes in place, since a MachineState
+// is four cache lines.
+func (v *version) describe(st *MachineState) {
+	spec := v.spec
+	st.Machine, st.ID, st.Condition, st.Live, st.Seq = spec.Machine, spec.id, v.cond, v.live.count(), v.seq
+	v.unpack(&st.Free)
+	st.Reserved = resources.Vector{}
 	if v.keeps {
 		all := st.Free
 		st.Free = v.reserved().room(&all, math.MinInt32, 0)
 		st.Reserved, _ = all.Sub(st.Free)
 	}
-	return st
 }
 
 // State returns the present state of machine m, and false if the cell does not have it.

@@ -130,8 +130,13 @@ func (l *live) all() iter.Seq[uint32] {
 
 // count returns how many slots are live.
 func (l *live) count() (n int) {
-	for i := range l.words() {
-		n += bits.OnesCount64(l.word(i))
+	for _, w := range l.first {
+		n += bits.OnesCount64(w)
+	}
+	if l.wide != nil {
+		for i := range l.wide.rest.words() {
+			n += bits.OnesCount64(l.wide.rest.word(i))
+		}
 	}
 	return n
 }

@@ -129,9 +129,32 @@ func (s *Snapshot) flush(u *updating) {
 		raws[i%fetched] = s.cell.words.at(node).KeepFor(s.maker)
 	}
 	s.fetch(nodes, &raws)
+	s.fetchSpecs(nodes)
 	for i, node := range nodes {
 		s.renew(u, int(node), raws[i%fetched])
 	}
+}
+
+// fetchSpecs loads the specs of machines that are to be visited, unless they are new ones.
+// It serves the caches alone.
+func (s *Snapshot) fetchSpecs(nodes []uint32) {
+	if !fetching {
+		return
+	}
+	sum := 0
+	for _, node := range nodes {
+		if spec := s.ids[node].spec; spec != nil {
+			sum += len(spec.Name) + int(spec.id) // its first cache line and its last
+		}
+	}
+	s.loaded += int64(sum)
+}
+
+// differs reports whether v is another state of its machine than old, an earlier version
+// or nil. Each version has a number of its own but for the fence of a cut, which has an
+// odd epoch. So old, which has mostly left the caches, is seldom read.
+func (v *version) differs(old *version) bool {
+	return old == nil || v != old && (v.epoch&1 == 0 || v.seq != old.seq)
 }
 
 // renew makes raw what the snapshot saw of a machine.
@@ -151,7 +174,7 @@ func (s *Snapshot) renew(u *updating, node int, raw *object) {
 		u.copied++
 	}
 	s.absorbed[word] &^= bit
-	if u.visit != nil && (old == nil || old.seq != val.seq || absorbed) { // else it was fenced
+	if u.visit != nil && (absorbed || val.differs(old)) {
 		u.visit(node)
 	}
 }

@@ -125,7 +125,11 @@ func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied 
 		return s.Refresh(now)
 	}
 	s.at = now
-	return s.update(func(node int) { visit(s.state(node)) })
+	var st MachineState
+	return s.update(func(node int) {
+		s.describe(node, &st)
+		visit(st)
+	})
 }
 
 // Space returns the space of the snapshot's cell, or nil: see [Cell.Space].
@@ -136,18 +140,17 @@ func (s *Snapshot) Space() *resources.Space {
 	return s.cell.space
 }
 
-// state returns what a machine is, with what is free of it here.
-func (s *Snapshot) state(node int) MachineState {
+// describe sets st to the state of a machine, with what is free of it here.
+func (s *Snapshot) describe(node int, st *MachineState) {
 	val := s.val[node]
-	state := val.state()
+	val.describe(st)
 	if val.keeps {
 		room := val.roomFor(s.owner, s.at)
-		state.Reserved, _ = val.free().Sub(room)
+		st.Reserved, _ = val.free().Sub(room)
 	}
-	if state.Condition == Ready {
-		state.Free = s.free[node]
+	if st.Condition == Ready {
+		st.Free = s.free[node]
 	}
-	return state
 }
 
 // lapse shows the room of reservations that are over as free.
@@ -301,7 +304,8 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 			if val.cond == Removed {
 				continue
 			}
-			if !yield(s.state(node)) {
+			var st MachineState
+			if s.describe(node, &st); !yield(st) {
 				return
 			}
 		}

@@ -61,16 +61,18 @@ func newFleet(cell *omega.Cell, epoch uint64, now time.Time) *fleet {
 	f.snapshot.Refresh(now)
 	f.grow(f.snapshot.Len())
 	for m := range f.snapshot.Machines() {
-		f.note(m)
+		f.note(&m)
 	}
 	return f
 }
 
 // refresh brings the fleet up to date.
-func (f *fleet) refresh(now time.Time) { f.snapshot.RefreshEach(now, f.note) }
+func (f *fleet) refresh(now time.Time) {
+	f.snapshot.RefreshEach(now, func(m omega.MachineState) { f.note(&m) })
+}
 
 // note sets what a machine is now.
-func (f *fleet) note(m omega.MachineState) {
+func (f *fleet) note(m *omega.MachineState) {
 	n := int(m.ID.Node())
 	if n >= len(f.units) {
 		f.grow(n + 1)
@@ -86,7 +88,7 @@ func (f *fleet) note(m omega.MachineState) {
 	}
 	f.count(u, amounts, 1)
 	if f.ids[n] != m.ID {
-		f.name(n, &m)
+		f.name(n, m)
 	}
 	f.paint(n, u, amounts)
 	if last := f.colours[f.kinds+1]; !u.there {
