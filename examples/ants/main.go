@@ -17,8 +17,10 @@ import (
 	"github.com/panjf2000/ants/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -30,15 +32,27 @@ var tenants = []struct {
 }{{"bulk", 100}, {"web", 10}, {"mail", 10}}
 
 func main() {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = compare(ctx, page)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ants:", err)
+		os.Exit(1)
+	}
+	page.Stay(ctx)
+}
+
+func compare(ctx context.Context, page *serve.Page) error {
 	fmt.Println("            bulk     web    mail")
 	for _, way := range []struct {
 		name  string
 		limit int64 // workers that a tenant has at most, 0: no turns
 	}{{"ants", 0}, {"turns, 6", 6}} {
-		done, err := run(context.Background(), way.limit)
+		done, err := run(ctx, page, way.limit)
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "ants:", err)
-			os.Exit(1)
+			return err
 		}
 		fmt.Printf("%-8s", way.name)
 		for _, t := range tenants {
@@ -46,10 +60,11 @@ func main() {
 		}
 		fmt.Println()
 	}
+	return nil
 }
 
 // run returns when each tenant is done.
-func run(ctx context.Context, limit int64) (map[string]time.Duration, error) {
+func run(ctx context.Context, page *serve.Page, limit int64) (map[string]time.Duration, error) {
 	staff, err := ants.NewPool(workers)
 	if err != nil {
 		return nil, err
@@ -59,6 +74,7 @@ func run(ctx context.Context, limit int64) (map[string]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
+	page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"workers": turns}})
 	for _, t := range tenants {
 		if _, err := turns.Tenant(t.name, pool.Settings{Limit: resources.Vector{limit}, Limited: limit > 0}); err != nil {
 			return nil, err

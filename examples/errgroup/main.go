@@ -14,8 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -27,18 +29,24 @@ const (
 )
 
 func main() {
-	if err := compare(context.Background()); err != nil {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = compare(ctx, page)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "errgroup:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
-func compare(ctx context.Context) error {
+func compare(ctx context.Context, page *serve.Page) error {
 	fmt.Println("          report    export")
 	for _, way := range []struct {
 		name string
 		run  func(context.Context) (times, error)
-	}{{"errgroup", before}, {"pool", after}} {
+	}{{"errgroup", before}, {"pool", func(ctx context.Context) (times, error) { return after(ctx, page) }}} {
 		t, err := way.run(ctx)
 		if err != nil {
 			return err
@@ -83,11 +91,12 @@ func before(ctx context.Context) (t times, err error) {
 
 // after has a tenant for each. They take turns, so the report has half of the slots
 // while it has files left.
-func after(ctx context.Context) (t times, err error) {
+func after(ctx context.Context, page *serve.Page) (t times, err error) {
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
 	if err != nil {
 		return t, err
 	}
+	page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"slots": p}})
 	group := func(tenant string) (*pool.Group, error) {
 		t, err := p.Tenant(tenant)
 		if err != nil {

@@ -13,7 +13,7 @@ func TestPool_FinishesTheReportBeforeTheExport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, err := before(t.Context())
 		require.NoError(t, err)
-		now, err := after(t.Context())
+		now, err := after(t.Context(), nil)
 		require.NoError(t, err)
 		all := (export + report + slots - 1) / slots * file
 		require.LessOrEqual(t, now.report, 6*file)

@@ -15,8 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -28,15 +30,28 @@ const (
 )
 
 func main() {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = compare(ctx, page)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "etl:", err)
+		os.Exit(1)
+	}
+	page.Stay(ctx)
+}
+
+func compare(ctx context.Context, page *serve.Page) error {
 	fmt.Println("shrink   time   tasks at a time   MiB at a time")
 	for _, shrink := range []bool{false, true} {
-		took, tasks, memory, err := load(context.Background(), shrink)
+		took, tasks, memory, err := load(ctx, page, shrink)
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "etl:", err)
-			os.Exit(1)
+			return err
 		}
 		fmt.Printf("%-6v  %4dms  %15d  %14d\n", shrink, took.Milliseconds(), tasks, memory/mebi)
 	}
+	return nil
 }
 
 // gauge is a number that changes, and the largest that it was.
@@ -50,7 +65,7 @@ func (g *gauge) add(n int64) {
 
 // load loads all files, and returns how long it took, and how many files and bytes were in
 // memory at a time at most.
-func load(ctx context.Context, shrink bool) (took time.Duration, tasks, memory int64, err error) {
+func load(ctx context.Context, page *serve.Page, shrink bool) (took time.Duration, tasks, memory int64, err error) {
 	space, err := resources.NewSpace(resources.Memory())
 	if err != nil {
 		return 0, 0, 0, err
@@ -62,6 +77,7 @@ func load(ctx context.Context, shrink bool) (took time.Duration, tasks, memory i
 	if err != nil {
 		return 0, 0, 0, err
 	}
+	page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"etl": p}})
 	tenant, err := p.Tenant("loader")
 	if err != nil {
 		return 0, 0, 0, err

@@ -9,10 +9,10 @@ import (
 
 func TestLoad_RunsMoreTasksWhereLeasesShrink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow, few, some, err := load(t.Context(), false)
+		slow, few, some, err := load(t.Context(), nil, false)
 		require.NoError(t, err)
 		require.Equal(t, int64(room/largest), few)
-		fast, many, more, err := load(t.Context(), true)
+		fast, many, more, err := load(t.Context(), nil, true)
 		require.NoError(t, err)
 		require.Greater(t, many, few)
 		require.Greater(t, more, some)

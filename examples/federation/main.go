@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/federation"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -32,13 +34,19 @@ var (
 )
 
 func main() {
-	if err := play(context.Background()); err != nil {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = play(ctx, page)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "federation:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
-func play(parent context.Context) error {
+func play(parent context.Context, page *serve.Page) error {
 	ctx, stop := context.WithCancel(parent)
 	net := &network{to: map[string]func(federation.Message) error{}}
 	var running sync.WaitGroup
@@ -48,7 +56,7 @@ func play(parent context.Context) error {
 
 	r := &runners{starts: map[federation.Task]int{}, in: map[string]int{}}
 	for _, name := range cells {
-		if err := open(ctx, name, net, r, &running); err != nil {
+		if err := open(ctx, page, name, net, r, &running); err != nil {
 			return err
 		}
 	}
@@ -57,7 +65,7 @@ func play(parent context.Context) error {
 	for i, name := range fronts {
 		u := &user{job: federation.Job{Name: fmt.Sprint("job-", i), User: fmt.Sprint("user-", i), Tasks: tasks, Need: resources.Vector{1}}, half: make(chan struct{}), all: make(chan struct{})}
 		users[name] = u
-		life, err := serve(ctx, name, 0, net, u, &running)
+		life, err := begin(ctx, name, 0, net, u, &running)
 		if err != nil {
 			return err
 		}
@@ -67,7 +75,7 @@ func play(parent context.Context) error {
 	<-users["front-0"].half
 	lives["front-0"]()
 	fmt.Printf("front-0 dies when %d of its %d tasks have ended\n", users["front-0"].count(), tasks)
-	if _, err := serve(ctx, "front-0", 1, net, users["front-0"], &running); err != nil {
+	if _, err := begin(ctx, "front-0", 1, net, users["front-0"], &running); err != nil {
 		return err
 	}
 	for _, name := range fronts {
@@ -78,7 +86,7 @@ func play(parent context.Context) error {
 }
 
 // open makes a cell with a verifier for each front end.
-func open(ctx context.Context, name string, net *network, r *runners, running *sync.WaitGroup) error {
+func open(ctx context.Context, page *serve.Page, name string, net *network, r *runners, running *sync.WaitGroup) error {
 	var cfg omega.Config
 	for n := range machines {
 		cfg.Machines = append(cfg.Machines, omega.Machine{Name: fmt.Sprintf("%s-%d", name, n), Capacity: resources.Vector{2}})
@@ -86,6 +94,10 @@ func open(ctx context.Context, name string, net *network, r *runners, running *s
 	cell, err := omega.NewCell(cfg)
 	if err != nil {
 		return err
+	}
+	page.Show("/cell/"+name+"/", view.Config{Cell: cell})
+	if name == cells[0] {
+		page.Show("/cell/", view.Config{Cell: cell})
 	}
 	for _, front := range fronts {
 		s, err := cell.Register(front, omega.Limits{})
@@ -117,8 +129,8 @@ func open(ctx context.Context, name string, net *network, r *runners, running *s
 	return nil
 }
 
-// serve makes a front end with the job of a user, less the tasks that have ended.
-func serve(ctx context.Context, name string, epoch uint64, net *network, u *user, running *sync.WaitGroup) (die context.CancelFunc, err error) {
+// begin makes a front end with the job of a user, less the tasks that have ended.
+func begin(ctx context.Context, name string, epoch uint64, net *network, u *user, running *sync.WaitGroup) (die context.CancelFunc, err error) {
 	g, err := federation.New(federation.Config{
 		Name: name, Epoch: epoch, Locals: cells, Timeout: 50 * time.Millisecond, Rand: rand.New(rand.NewPCG(1, epoch)), Notify: u.hear,
 	})

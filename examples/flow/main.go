@@ -14,18 +14,26 @@ import (
 	"os"
 	"os/signal"
 	"text/tabwriter"
+
+	"github.com/cellsched/cellsched/examples/internal/serve"
+	"github.com/cellsched/cellsched/omega/view"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := flows(ctx, os.Stdout); err != nil {
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = flows(ctx, page, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "flow:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
-func flows(ctx context.Context, out io.Writer) error {
+func flows(ctx context.Context, page *serve.Page, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\ttasks\tfetched\tfrom other racks\tdone after\twaited, mean\t")
 	var why string
@@ -37,6 +45,7 @@ func flows(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		page.Show("/cell/", view.Config{Cell: p.cell})
 		s, err := kind.make(p)
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ func TestFlow_FetchesLessAndIsDoneSooner(t *testing.T) {
 	require.Less(t, all.waited, one.waited)
 
 	var out bytes.Buffer
-	require.NoError(t, flows(t.Context(), &out))
+	require.NoError(t, flows(t.Context(), nil, &out))
 	require.Contains(t, out.String(), "of scan waits; 80 of the job run, want 0 to 80: its share is used up\n")
 	require.Regexp(t, `\n  cluster: cost [1-9]\d*, no other task of the job can stop for it\n`, out.String())
 }

@@ -15,8 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -28,10 +30,16 @@ func main() {
 		child(os.Args[2])
 		return
 	}
-	if err := run(context.Background(), launch); err != nil {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = run(ctx, page, launch)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
 // child is the program that computes.
@@ -41,7 +49,7 @@ func child(task string) {
 }
 
 // run plays the tasks. launch runs one of them. The device is empty for a task without a GPU.
-func run(ctx context.Context, launch func(ctx context.Context, task, device string) error) error {
+func run(ctx context.Context, page *serve.Page, launch func(ctx context.Context, task, device string) error) error {
 	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu", PerUnit: 1000})
 	if err != nil {
 		return err
@@ -61,6 +69,7 @@ func run(ctx context.Context, launch func(ctx context.Context, task, device stri
 	if err != nil {
 		return err
 	}
+	page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"gpu": p}})
 
 	// A task with a GPU also takes CPU and memory of the host: both needs or none.
 	gpu, err := space.Parse("gpu=1")

@@ -23,7 +23,7 @@ func devices(t *testing.T) {
 	var mu sync.Mutex
 	busy, ran := map[string]string{}, map[string]int{}
 	both := make(chan struct{}) // closed when both devices are busy
-	err := run(ctx, func(ctx context.Context, task, device string) error {
+	err := run(ctx, nil, func(ctx context.Context, task, device string) error {
 		if strings.HasPrefix(task, "reports") {
 			if device != "" {
 				t.Errorf("%s has device %q, want none", task, device)

@@ -13,8 +13,6 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -26,6 +24,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
@@ -49,18 +48,14 @@ func main() {
 
 func quickstart() error {
 	dir := flag.String("dir", "", "directory of Go files (default: the source tree of the Go installation)")
-	addr := flag.String("serve", "", "address to show the cell at, under /cell/, until Ctrl-C")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var shown atomic.Pointer[omega.Cell]
-	if *addr != "" {
-		server, err := serve(ctx, *addr, &shown)
-		if err != nil {
-			return err
-		}
-		defer server.Close()
+	page, err := serve.Start(ctx)
+	if err != nil {
+		return err
 	}
+	var shown atomic.Pointer[omega.Cell]
+	page.Show("/cell/", view.Config{Current: shown.Load})
 	parts, err := list(*dir)
 	if err != nil {
 		return err
@@ -102,24 +97,11 @@ func quickstart() error {
 		}
 	}
 	fmt.Print("\nshare: dominant share, averaged while all had tasks to launch; node, rack, any: tasks by nearness to data\n\n")
-	if err := table.Flush(); err != nil || *addr == "" {
+	if err := table.Flush(); err != nil {
 		return err
 	}
-	<-ctx.Done()
+	page.Stay(ctx)
 	return nil
-}
-
-// serve shows the cell of the present run, until the server is closed.
-func serve(ctx context.Context, addr string, shown *atomic.Pointer[omega.Cell]) (*http.Server, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/cell/", view.Handler(view.Config{Current: shown.Load}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
-	go func() { _ = server.Serve(listener) }() // until Close
-	return server, nil
 }
 
 // progress draws a bar on a terminal, else it prints a line now and then.

@@ -18,9 +18,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/offers/live"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -36,13 +39,18 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := twolevel(ctx); err != nil {
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = twolevel(ctx, page)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "twolevel:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
-func twolevel(ctx context.Context) error {
+func twolevel(ctx context.Context, page *serve.Page) error {
 	want, wantQueries := 0, 0
 	for i := range pieces {
 		n := count(i)
@@ -55,7 +63,7 @@ func twolevel(ctx context.Context) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "offered\tbatch took\tqueries waited, p50\tp99\tconflicts\t")
 	for _, percent := range []int{100, 50} {
-		r, err := run(ctx, percent)
+		r, err := run(ctx, page, percent)
 		if err != nil {
 			return err
 		}
@@ -80,7 +88,7 @@ type result struct {
 
 // run runs both at once, with so much of each worker offered as long as there are
 // queries.
-func run(ctx context.Context, percent int) (result, error) {
+func run(ctx context.Context, page *serve.Page, percent int) (result, error) {
 	var machines []omega.Machine
 	for i := range workers {
 		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", i), Capacity: resources.Vector{slots}})
@@ -93,6 +101,7 @@ func run(ctx context.Context, percent int) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	page.Show("/cell/", view.Config{Cell: cell, Sources: map[string]func() observe.Counts{"offers": master.Stats}})
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	begin := time.Now()
