@@ -5,6 +5,7 @@
 //	go -C bench run ./sim -experiment fig9 -hours 6   1 to 32 batch schedulers
 //	go -C bench run ./sim -experiment fig14 -seeds 20 conflict detection and gangs
 //	go -C bench run ./sim -experiment federation      many cells under global masters, beside Sparrow
+//	go -C bench run ./sim -experiment recorded -trace FILE   the same, on the jobs of a SWIM file
 //	go -C bench run ./sim -experiment rogue           the effect of one that claims too much
 //
 // Time, jobs and the length of a decision are simulated. The decisions are those of

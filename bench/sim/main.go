@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/sweep"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/federate"
+	"github.com/cellsched/cellsched/bench/trace"
 )
 
 func main() {
@@ -25,11 +28,13 @@ func main() {
 
 // command is the program without the parts that belong to the process.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
-	all := all()
+	var workload string
+	all := all(&workload)
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names(all), ", "))
-	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 3, of federation 20 s")
+	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 3, of federation and recorded 20 s")
+	flags.StringVar(&workload, "trace", "", "SWIM file of the experiment recorded, which runs it whatever the hours")
 	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
@@ -67,7 +72,8 @@ type experiment struct {
 	run         func(context.Context, experiments.Options) (rows any, table func(io.Writer) error, err error)
 }
 
-func all() (all []experiment) {
+// all has all experiments. Recorded reads the file of a name that is known when it runs.
+func all(workload *string) (all []experiment) {
 	for _, e := range experiments.All() {
 		all = append(all, experiment{e.Name, e.Shows, 24 * time.Hour, tabled(e.Run, table)})
 	}
@@ -81,7 +87,36 @@ func all() (all []experiment) {
 				Options: sweep.Options{Seeds: o.Seeds, Parallel: o.Parallel, Done: o.Done}, Span: o.Horizon,
 			}, o.Horizon < 10*time.Second)
 		}, federations),
+	}, experiment{
+		federate.Record, "a recorded workload under global masters on stale states, beside Sparrow", 20 * time.Second,
+		tabled(func(ctx context.Context, o experiments.Options) ([]federate.Row, error) {
+			return recorded(ctx, *workload, o)
+		}, federations),
 	})
+}
+
+// recorded runs the workload of a SWIM file.
+func recorded(ctx context.Context, path string, o experiments.Options) (_ []federate.Row, err error) {
+	if path == "" {
+		return nil, errors.New("no -trace, want the SWIM file of the workload")
+	}
+	var files []*trace.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	open := func() (iter.Seq2[trace.Job, error], error) {
+		f, err := trace.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		return trace.Sorted(path, trace.SWIM(path, f, trace.MapReduce{}), 1024), nil
+	}
+	return federate.SweepRecorded(ctx, federate.Options{
+		Options: sweep.Options{Seeds: o.Seeds, Parallel: o.Parallel, Done: o.Done},
+	}, open, o.Horizon < 10*time.Second)
 }
 
 // tabled is an experiment with how its rows are printed.

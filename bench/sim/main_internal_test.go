@@ -2,6 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +49,19 @@ func TestCommand_PrintsTheFederation(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(out), "\n")
 	require.Regexp(t, `(?m)^ +synthetic +omega +0\.8 +`, out)
 	require.Len(t, rows, 2+1+39)
+}
+
+func TestCommand_PrintsARecordedWorkload(t *testing.T) {
+	var swim strings.Builder
+	for i := range 100 { // 40 blocks each
+		fmt.Fprintf(&swim, "job%d\t%d\t1\t%d\t0\t0\n", i, i, 40<<27)
+	}
+	path := filepath.Join(t.TempDir(), "swim.tsv")
+	require.NoError(t, os.WriteFile(path, []byte(swim.String()), 0o600))
+	out, _ := programtest.Printed(t, command, "-experiment", "recorded", "-hours", "0.001", "-trace", path)
+	require.Regexp(t, `(?m)^ +recorded +megha +0\.95 +10 +10 +1000 `, out)
+	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 2+1+16)
+	require.ErrorContains(t, command(t.Context(), []string{"-experiment", "recorded"}, io.Discard, io.Discard), "want the SWIM file")
 }
 
 func TestCommand_PrintsRowsForMachines(t *testing.T) {

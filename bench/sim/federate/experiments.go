@@ -17,7 +17,7 @@ type Options struct {
 
 // Point is one setting of an experiment.
 type Point struct {
-	Experiment string // Load, Masters, Heartbeat or Synthetic
+	Experiment string // Load, Masters, Beat, Synthetic or Record
 	Scheduler  string // megha, omega, sparrow or ideal
 	Load       float64
 	Cluster    Cluster
@@ -107,12 +107,15 @@ func Sweep(ctx context.Context, o Options, quick bool) (rows []Row, err error) {
 }
 
 func (p *Point) run(ctx context.Context, span time.Duration, seed uint64) (Row, error) {
+	if p.Jobs > 0 {
+		return p.runJobs(ctx, Even(p.Load, p.Cluster.Workers, p.Jobs, 1000, time.Second), seed)
+	}
+	return p.runJobs(ctx, Poisson(p.Load, p.Cluster.Workers, 10, time.Second, span, seed), seed)
+}
+
+func (p *Point) runJobs(ctx context.Context, jobs []Job, seed uint64) (Row, error) {
 	c := p.Cluster
 	c.Seed = seed
-	jobs := Poisson(p.Load, c.Workers, 10, time.Second, span, seed)
-	if p.Jobs > 0 {
-		jobs = Even(p.Load, c.Workers, p.Jobs, 1000, time.Second)
-	}
 	how := map[string]func(context.Context, Cluster, []Job) (*Result, error){"megha": Megha, "omega": Omega, "sparrow": Sparrow, "ideal": Ideal}
 	r, err := how[p.Scheduler](ctx, c, jobs)
 	if err != nil {
