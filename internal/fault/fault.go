@@ -10,7 +10,7 @@ import (
 // packages are the names that stand in front of the texts of this module's
 // errors. A test compares them with the folders.
 var packages = [...]string{
-	"delay", "drf", "elastic", "federation", "file", "flow", "journal", "journaltest", "late", "live",
+	"delay", "drf", "elastic", "etcd", "federation", "file", "flow", "journal", "journaltest", "late", "live",
 	"locality", "loop", "offers", "omega", "pool", "poolhttp", "pools", "postgres", "quincy", "resources", "score",
 }
 

@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"omega/flow":                {"resources", "locality", "locality/quincy", "omega", "omega/observe"},
 	"omega/journal":             {"resources", "omega"},
 	"omega/journal/file":        {"omega/journal"},
-	"omega/journal/journaltest": {"omega/journal"},
+	"omega/journal/journaltest": {"resources", "omega", "omega/journal"},
 	"omega/loop":                {"resources", "locality", "drf", "drf/gate", "drf/pools", "delay", "omega", "omega/observe"},
 	"omega/observe":             {"resources"},
 	"omega/pool":                {"resources", "locality", "drf", "delay", "omega", "omega/observe"},

@@ -15,17 +15,17 @@ import (
 	"github.com/cellsched/cellsched/omega/journal"
 )
 
-// ErrUnknown is the error of an append with an unknown outcome.
-var ErrUnknown = errors.New("journaltest: outcome of the append is unknown")
+// errUnknown is the error of an append with an unknown outcome.
+var errUnknown = errors.New("journaltest: outcome of the append is unknown")
 
 var errCrashed = errors.New("journaltest: client has crashed")
 
 // Faults are the probabilities of what happens to an append. The zero Faults are none.
 type Faults struct {
-	Lost      float64       // the entry is not kept, and the answer is ErrUnknown
-	Unknown   float64       // the entry is kept, and the answer is ErrUnknown
+	Lost      float64       // the entry is not kept, and the answer is an error
+	Unknown   float64       // the entry is kept, and the answer is an error
 	Duplicate float64       // the entry is kept twice
-	Broken    float64       // of an entry that is read: the walk ends with ErrUnknown
+	Broken    float64       // of an entry that is read: the walk ends with an error
 	Delay     time.Duration // the longest time that an append takes
 }
 
@@ -113,7 +113,7 @@ func (c *Client) Append(ctx context.Context, entry []byte) error {
 		return err
 	}
 	if lost {
-		return ErrUnknown
+		return errUnknown
 	}
 	s.mu.Lock()
 	for range 1 + map[bool]int{true: 1}[twice] {
@@ -126,7 +126,7 @@ func (c *Client) Append(ctx context.Context, entry []byte) error {
 		return err
 	}
 	if unknown {
-		return ErrUnknown
+		return errUnknown
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (c *Client) Read(ctx context.Context, after journal.Position) iter.Seq2[jou
 			case err == nil && trimmed:
 				err = journal.ErrTrimmed
 			case err == nil && broken:
-				err = ErrUnknown
+				err = errUnknown
 			}
 			if err != nil {
 				yield(journal.Entry{}, err)

@@ -105,7 +105,8 @@ func TestStore_Tells(t *testing.T) {
 	t.Parallel()
 	dsn := servertest.Postgres(t)
 	pool := connect(t, dsn)
-	ctx := t.Context()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
 	failure := func(t *testing.T, err error, want error, says string) {
 		t.Helper()
 		require.ErrorIs(t, err, want)

@@ -1,0 +1,27 @@
+// Package etcd keeps a journal in etcd, for many processes at a time.
+//
+//	PREFIX/log/head           put with each entry: its version is the position of the last one
+//	PREFIX/log/entry/TAG      an entry; TAG is random
+//	PREFIX/checkpoint         the last checkpoint's position, and that of the one before
+//	PREFIX/checkpoint/AT-TAG/ its parts, of 512 KiB
+//
+// Each process opens the journal of the same prefix and has a copy of the cell. An append is one
+// transaction, which puts an entry and the head and compares nothing: no append makes another one
+// try again. Processes watch the log. A watch event that is missing shows as a gap in the head's
+// versions, and the walk lists the entries then.
+//
+//	event                           result
+//	etcd is slow, or has no leader  commits wait, snapshots stay readable
+//	etcd is gone                    the same, and the journal tries again, each second at most
+//	a member is gone                the journal goes on with the others
+//	etcd is compacted               nothing: entries are keys of their own
+//	an older copy was restored      [journal.ErrForked] in each process that has applied more
+//	the client is closed            [journal.ErrFailed]
+//	a process is further behind than
+//	the checkpoint before the last  [journal.ErrTrimmed]: open the cell again
+//	an entry exceeds 1 MiB          [journal.ErrFailed]
+//
+// A cell of many machines has a large first entry: a machine takes some 20 bytes. The cluster
+// must compact itself (auto-compaction), since each append leaves a version of the head. A
+// client needs keep-alives (DialKeepAliveTime) to leave a member that does not answer.
+package etcd
