@@ -115,7 +115,7 @@ func (c *Cell) apply(at Entry) error {
 		return err
 	}
 	s.settle()
-	c.applyDone(at, own)
+	c.applyDone(at, own, mine || applied)
 	if applied {
 		signal(c.applied)
 	}
@@ -211,11 +211,13 @@ func (c *Cell) applyOps(e *entry, mine bool) (own []sending, err error) {
 	return nil, nil
 }
 
-// applyDone tells of an entry that was applied, and begins the checkpoints that are due.
-func (c *Cell) applyDone(at Entry, own []sending) {
+// applyDone tells of an entry that was applied, and begins the checkpoints that are due. Where
+// processes share a store, the writer of the entry at which one is due writes it.
+func (c *Cell) applyDone(at Entry, own []sending, mine bool) {
 	s, due := &c.state, c.cfg.Checkpoint
 	c.mu.Lock()
 	c.checked = check{s.at, s.log, s.digest}
+	elsewhere := c.session != 0 && !mine && c.unsaid == nil
 	if c.unsaid != nil {
 		due /= 8
 	}
@@ -229,7 +231,11 @@ func (c *Cell) applyDone(at Entry, own []sending) {
 			own[i].done <- nil
 		}
 	}
-	if c.unsaved >= due {
+	switch {
+	case c.unsaved < due:
+	case elsewhere:
+		c.unsaved = 0
+	default:
 		select {
 		case c.saving <- struct{}{}:
 			c.checkpoint(make(chan error, 1), true)

@@ -79,3 +79,38 @@ func TestOpen_FromACheckpointAtAnyPointGivesTheSameCell(t *testing.T) {
 		})
 	}
 }
+
+// Cells that share a store write together as many checkpoints as one cell does.
+func TestCell_SharesTheWorkOfCheckpoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(1)
+		cfg := first(8)
+		cfg.Checkpoint = 3000
+		var cells []*journal.Cell
+		var stores []*collected
+		for range 4 {
+			store := &collected{sim.Client(), map[journal.Position][]byte{}}
+			cell := open(t, store, cfg)
+			s, err := cell.Take(t.Context(), fmt.Sprint("s", len(cells)), omega.Limits{})
+			require.NoError(t, err)
+			cells, stores = append(cells, cell), append(stores, store)
+			w := &worker{s: s, rng: rand.New(rand.NewPCG(1, uint64(len(cells)))), held: map[omega.AllocationID]bool{}}
+			go w.run(t.Context(), 300)
+		}
+		time.Sleep(time.Hour)
+		bytes, written := 0, 0
+		for _, e := range sim.Entries() {
+			bytes += len(e.Data)
+		}
+		for _, store := range stores {
+			written += len(store.all)
+		}
+		due := bytes / int(cfg.Checkpoint)
+		require.Greater(t, due, 15)
+		require.Greater(t, written, due/4)
+		require.Less(t, written, 2*due)
+		for _, cell := range cells {
+			require.NoError(t, cell.Close(t.Context()))
+		}
+	})
+}
