@@ -73,9 +73,10 @@ function makePalette() {
   set(LACKING, rgb("--lack"));
 }
 
-// ownerColour spreads owners over the hues, the first ones far apart.
+// ownerColour spreads owners over the hues, the first ones far apart. The 40 degrees of the
+// colour of draining machines are left out.
 function ownerColour(number) {
-  const h = (205 + (number - 1) * 137.508) % 360, s = 0.55, l = 0.42 + 0.16 * (Math.floor((number - 1) / 8) % 2);
+  const h = (60 + (145 + (number - 1) * 122.229) % 320) % 360, s = 0.55, l = 0.42 + 0.16 * (Math.floor((number - 1) / 8) % 2);
   const f = (n) => {
     const k = (n + h / 30) % 12;
     return 255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
@@ -181,6 +182,7 @@ function restyle() {
 }
 
 function colourButtons() {
+  const focused = $("colours").contains(document.activeElement);
   $("colours").replaceChildren(...colours.map((name, i) => {
     const b = element("button", "", name === "dominant" ? "dominant share" : name);
     b.type = "button";
@@ -190,6 +192,7 @@ function colourButtons() {
     b.addEventListener("click", () => colourBy(name));
     return b;
   }));
+  if (focused) $("colours").querySelector("[aria-checked=true]")?.focus();
 }
 
 function colourBy(name) {
@@ -467,6 +470,7 @@ function onEvent(name, data) {
   if (name === "owners") {
     owners = value;
     legend();
+    under();
   } else if (name === "decisions") {
     addDecisions(value);
   } else if (name === "overview") {

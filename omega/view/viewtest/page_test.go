@@ -165,6 +165,42 @@ func TestPage_ShowsTheAllocationsOfAMachineThatIsClicked(t *testing.T) {
 		chromedp.KeyEvent("4"), until(`by === "owner" && owners.includes("search") && states[0] === NONE + 1 && states[5] === NONE`))
 }
 
+// Keys alone choose a machine and a colour. The focus stays where it was.
+func TestPage_IsUsedByKeys(t *testing.T) {
+	w := newWorld(t, 200)
+	w.take(t, 1, "search", resources.Vector{16_000, 8 << 30})
+	page := browser(t)
+	press := func(key string) {
+		t.Helper()
+		get(page, t, chromedp.Evaluate[bool](`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "`+key+`", bubbles: true, cancelable: true})); true`))
+	}
+	run(page, t, chromedp.Navigate(w.url), until(live), until(`states[1] !== NONE`))
+	get(page, t, chromedp.Evaluate[bool](`map.focus(); true`))
+	press("Home")
+	press("ArrowRight")
+	require.Equal(t, "Machine 1: 50 % allocated", text(page, t, "#under"))
+	press("4")
+	run(page, t, until(`document.querySelector("#under").textContent === "Machine 1: mostly search"`))
+	press("Enter")
+	run(page, t, until(`!document.querySelector("#machine").hidden`))
+	require.Contains(t, text(page, t, "#machine"), "search")
+	press("Escape")
+	run(page, t, until(`document.querySelector("#machine").hidden`))
+
+	get(page, t, chromedp.Evaluate[bool](`document.querySelector("#colours button").focus(); document.activeElement.click(); true`))
+	require.Equal(t, "dominant share", get(page, t, chromedp.Evaluate[string](`document.activeElement.textContent`)))
+}
+
+// No owner has nearly the colour of a machine that drains.
+func TestPage_TellsOwnersFromDrainingMachines(t *testing.T) {
+	w := newWorld(t, 1)
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live))
+	nearest := get(page, t, chromedp.Evaluate[float64](`Math.min(...Array.from({length: 80}, (_, i) =>
+		Math.hypot(...ownerColour(i + 1).map((x, k) => x - rgb("--drain")[k]))))`))
+	require.Greater(t, nearest, 40.0)
+}
+
 func TestPage_ComesBackWhenTheServerWasAway(t *testing.T) {
 	w := newWorld(t, 50)
 	page := browser(t)
