@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
@@ -27,8 +28,8 @@ type Config struct {
 	// Sources are other engines, by "source/name": the Stats method of a master of offers
 	// or of a flow scheduler, or the Counts of the Stats of a loop.
 	Sources map[string]func() observe.Counts
-	// Tenants is how many tenants of each pool have series of their own. 0 is
-	// [DefaultTenants]; negative is none.
+	// Tenants is how many tenants of each pool, and how many schedulers of the cell, have
+	// series of their own. 0 is [DefaultTenants]; negative is none.
 	Tenants int
 	// Filter, if not nil, returns the text to show for the name of a tenant or scheduler. Names
 	// for which it returns the same text are summed. It must not block, and is called
@@ -41,7 +42,14 @@ type Config struct {
 // that tells their series apart: see [prom.WrapRegistererWith].
 //
 // Cost of a scrape: O(machines + schedulers + tenants).
-type Collector struct{ cfg Config }
+type Collector struct {
+	cfg Config
+
+	mu sync.Mutex // guards the field below
+	// named has, by pool and for the schedulers, the names with series of their own in the
+	// last scrape. The inner maps are replaced, never written.
+	named map[string]map[string]bool
+}
 
 // New returns a collector. Its Config must not be changed afterwards.
 func New(cfg Config) *Collector {
@@ -51,7 +59,21 @@ func New(cfg Config) *Collector {
 	case cfg.Tenants < 0:
 		cfg.Tenants = 0
 	}
-	return &Collector{cfg}
+	return &Collector{cfg: cfg, named: make(map[string]map[string]bool)}
+}
+
+// had returns the names of a group that had series in the last scrape.
+func (c *Collector) had(group string) map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.named[group]
+}
+
+// has sets the names of a group that have series in this scrape.
+func (c *Collector) has(group string, names map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.named[group] = names
 }
 
 // metric is a description of the metrics of one name.
@@ -104,7 +126,7 @@ func (c *Collector) Describe(chan<- *prom.Desc) {}
 
 // Collect asks for the statistics and sends them.
 func (c *Collector) Collect(ch chan<- prom.Metric) {
-	s := scrape{cfg: &c.cfg, at: make(map[key]int)}
+	s := scrape{cfg: &c.cfg, by: c, at: make(map[key]int)}
 	if c.cfg.Cell != nil {
 		s.cell(c.cfg.Cell)
 	}
@@ -150,11 +172,32 @@ func (s *scrape) cell(cell *omega.Cell) {
 		s.send(all.capacity, float64(total[kind]), name)
 		s.send(all.free, float64(free[kind]), name)
 	}
-	all := cell.Stats()
-	for i := range all {
-		s.counts("cell", s.shown(all[i].Name), &all[i])
+	s.schedulers(cell.Stats())
+}
+
+// schedulers sends the counts of schedulers. Some have series of their own: first the ones
+// that had them in the last scrape. The others are summed.
+func (s *scrape) schedulers(of []observe.Counts) {
+	had, now := s.by.had(schedulers), make(map[string]bool)
+	for _, again := range []bool{true, false} {
+		for i := range of {
+			if name := of[i].Name; name != "" && had[name] == again && len(now) < s.cfg.Tenants {
+				now[name] = true
+			}
+		}
+	}
+	s.by.has(schedulers, now)
+	for i := range of {
+		name := other
+		if of[i].Name == "" || now[of[i].Name] { // the first is the sum of those that have left
+			name = s.shown(of[i].Name)
+		}
+		s.counts("cell", name, &of[i])
 	}
 }
+
+// schedulers is the group of the schedulers' names. The groups of pools begin otherwise.
+const schedulers = "cell"
 
 // counts sends the counts of an engine.
 func (s *scrape) counts(source, name string, c *observe.Counts) {

@@ -31,8 +31,10 @@
 //
 // Source is "cell", "pool", or the key in [Config.Sources] up to a slash. A pool has series
 // for [Config.Tenants] tenants: those with the most requests that wait, then those with the
-// largest shares. All others are summed as tenant "other". A tenant that leaves this sum
-// looks like a counter that was reset. A group counts its tenants, too.
+// largest shares. A tenant keeps its series until it is idle and another one needs the
+// place. All others are summed as tenant "other". A tenant that leaves this sum looks like a
+// counter that was reset. A group counts its tenants, too. The schedulers of a cell have
+// series likewise: a scheduler keeps its series until it leaves.
 //
 // The file dashboard.json is a dashboard for Grafana. Its first panels answer five questions:
 // which tenants wait, for how long, why, which of them hold how much, and is it fair.

@@ -12,6 +12,7 @@ import (
 // shown by one text share their series.
 type scrape struct {
 	cfg    *Config
+	by     *Collector
 	series []series
 	at     map[key]int
 }

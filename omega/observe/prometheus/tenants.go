@@ -20,7 +20,7 @@ func (s *scrape) pool(name string, p *pool.Pool) {
 	names := kinds(p.Space(), &stats.Total)
 	sum := observe.Counts{Name: name}
 	top := topmost(stats.Tenants)
-	shown := s.tenants(&stats, top)
+	shown := s.tenants(name, &stats, top)
 	for i := range shown {
 		t := &shown[i]
 		s.send(all.tenantShare, t.share, name, t.counts.Name)
@@ -34,14 +34,20 @@ func (s *scrape) pool(name string, p *pool.Pool) {
 			s.send(all.tenantHeld, float64(t.held[kind]), name, t.counts.Name, resource)
 		}
 	}
-	for i := range stats.Tenants {
-		if top == nil || top[i] {
-			counts := stats.Tenants[i].Counts()
-			sum.Add(&counts)
+	if top == nil { // the tenants that are shown are all, and none is in another
+		for i := range shown {
+			sum.Add(&shown[i].counts)
 		}
+	} else {
+		for i := range stats.Tenants {
+			if top[i] {
+				counts := stats.Tenants[i].Counts()
+				sum.Add(&counts)
+			}
+		}
+		forgotten := stats.Forgotten.Counts()
+		sum.Add(&forgotten)
 	}
-	forgotten := stats.Forgotten.Counts()
-	sum.Add(&forgotten)
 	s.send(all.tenants, float64(len(stats.Tenants)), name)
 	s.counts("pool", name, &sum)
 }
@@ -122,12 +128,23 @@ func groups(name string) iter.Seq[string] {
 	}
 }
 
-// first returns the numbers of the tenants to show by name, in order: those with the most
-// requests waiting, then those with the largest shares.
-func (s *scrape) first(of []pool.TenantStats) []int {
+// first returns the numbers of the tenants to show by name, in order: active ones, then the
+// idle ones. Of both those that had series come first, then those with the most requests
+// waiting, and then those with the largest shares. So a tenant loses its series only while
+// it is idle and an active one needs the place.
+func (s *scrape) first(of []pool.TenantStats, had map[string]bool) []int {
+	rank := func(t *pool.TenantStats) (n int) {
+		if t.Waiting == 0 && t.Share == 0 {
+			n = 2
+		}
+		if !had[t.Name] {
+			n++
+		}
+		return n
+	}
 	before := func(i, j int) int {
 		a, b := &of[i], &of[j]
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Name, b.Name))
 	}
 	var first []int
 	for i := range of {
@@ -144,7 +161,7 @@ func (s *scrape) first(of []pool.TenantStats) []int {
 }
 
 // tenants returns the tenants to show by name, and the sum of the others.
-func (s *scrape) tenants(stats *pool.Stats, top []bool) []tenant {
+func (s *scrape) tenants(name string, stats *pool.Stats, top []bool) []tenant {
 	of := stats.Tenants
 	shown := make([]tenant, 0, min(len(of), s.cfg.Tenants)+1)
 	at := make(map[string]int, cap(shown))
@@ -160,11 +177,13 @@ func (s *scrape) tenants(stats *pool.Stats, top []bool) []tenant {
 		shown[n].share += t.Share
 		shown[n].held = shown[n].held.Add(t.Held)
 	}
-	named := make([]bool, len(of))
-	for _, i := range s.first(of) {
-		named[i] = true
+	named, group := make([]bool, len(of)), "pool/"+name
+	had, now := s.by.had(group), make(map[string]bool, min(len(of), s.cfg.Tenants))
+	for _, i := range s.first(of, had) {
+		named[i], now[of[i].Name] = true, true
 		add(s.shown(of[i].Name), &of[i])
 	}
+	s.by.has(group, now)
 	beyond := unnamed(of, named, top)
 	for i := range of {
 		if beyond[i] {
