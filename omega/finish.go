@@ -74,6 +74,7 @@ func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 			m.Rest = r.item.id
 		}
 		rec.tally.sub(&taken)
+		rec.tally.owner.lost.Add(1)
 		rec.tally.owner.push(s.cell, m)
 	}
 }

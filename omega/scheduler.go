@@ -81,10 +81,11 @@ type owner struct {
 	chief      *owner // of its latest Scheduler; guarded by the cell's mutex
 	chiefEpoch uint64 // the epoch of the Scheduler that its latest Scheduler works under
 
-	counts *counts // of its latest Scheduler, nil before the first; guarded by the cell's mutex
-	past   counted // by the earlier ones; guarded by the cell's mutex
+	counts *counts        // of its latest Scheduler, nil before the first; guarded by the cell's mutex
+	past   counted        // by the earlier ones; guarded by the cell's mutex
+	lost   atomics.Uint64 // allocations that were preempted, for all its Schedulers
 
-	_ [40]byte // to whole cache lines
+	_ [24]byte // to whole cache lines
 }
 
 // mayClaim reports whether a machine is in the mask.
@@ -150,7 +151,11 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 func (c *Cell) scheduler(o *owner) *Scheduler {
 	c.makers++
 	o.past = o.counted()
-	o.counts = new(counts)
+	lost := o.lost.Load()
+	if o.counts != nil {
+		o.counts.lostThen.Store(lost + 1)
+	}
+	o.counts = &counts{lostBefore: lost}
 	s := &Scheduler{
 		cell: c, owner: o, epoch: o.epoch.Load(), counts: o.counts, charges: make(map[charge]*tally),
 		maker: reclaim.NewMaker[version](c.makers),

@@ -19,8 +19,9 @@ func (s *Scheduler) Stats() observe.Counts {
 		return observe.Counts{}
 	}
 	counted := s.counts.read()
+	counted.lost = s.lost()
 	all := counted.public(s.owner.name)
-	if c := s.cell; c.waiting() {
+	if c := s.cell; c.waiting() && !s.superseded() {
 		c.waiters.mu.Lock()
 		defer c.waiters.mu.Unlock()
 		for _, w := range c.waiters.line {
@@ -87,10 +88,13 @@ type counts struct {
 	word    *atomics.Uint64          // the Scheduler's
 	carried atomics.Pointer[carried] // nil before the first time; replaced, never written through
 
-	retries, preempted atomics.Uint64
-	refused            [len(reasons)]atomics.Uint64 // claims, by verdict
+	retries, victims atomics.Uint64
+	refused          [len(reasons)]atomics.Uint64 // claims, by verdict
 
-	_ [96]byte // to whole pairs of cache lines
+	lostBefore uint64         // of the owner's, those of predecessors
+	lostThen   atomics.Uint64 // one more than the owner's when a successor began, 0 before
+
+	_ [80]byte // to whole pairs of cache lines
 }
 
 // carried are the numbers of all words before those of one parity.
@@ -170,7 +174,7 @@ func (c *counts) noteRest(tx *Txn) {
 	}
 	addTo(&c.refused[reason], n)
 	addTo(&c.retries, tx.retries)
-	addTo(&c.preempted, tx.preempted)
+	addTo(&c.victims, tx.preempted)
 	tx.retries, tx.preempted = 0, 0
 }
 
@@ -183,8 +187,8 @@ func addTo(to *atomics.Uint64, n uint64) {
 
 // counted holds the numbers of one moment.
 type counted struct {
-	commits, grants, retries, preempted uint64
-	refused                             [len(reasons)]uint64
+	commits, grants, retries, victims, lost uint64
+	refused                                 [len(reasons)]uint64
 }
 
 // read returns the numbers of c. The word is loaded first: see total. It belongs to what was
@@ -199,7 +203,7 @@ func (c *counts) read() (n counted) {
 	}
 	all := c.total(word, sum)
 	n.commits, n.grants = all.commits, all.grants
-	n.retries, n.preempted = c.retries.Load(), c.preempted.Load()
+	n.retries, n.victims = c.retries.Load(), c.victims.Load()
 	for v := range n.refused {
 		n.refused[v] = c.refused[v].Load()
 	}
@@ -211,7 +215,8 @@ func (n *counted) add(o counted) {
 	n.commits += o.commits
 	n.grants += o.grants
 	n.retries += o.retries
-	n.preempted += o.preempted
+	n.victims += o.victims
+	n.lost += o.lost
 	for v, more := range o.refused {
 		n.refused[v] += more
 	}
@@ -220,7 +225,8 @@ func (n *counted) add(o counted) {
 // public returns the numbers of the scheduler of that name.
 func (n *counted) public(name string) observe.Counts {
 	all := observe.Counts{
-		Name: name, Commits: n.commits, Claims: n.grants, Granted: n.grants, Retries: n.retries, Victims: n.preempted,
+		Name: name, Commits: n.commits, Claims: n.grants, Granted: n.grants, Retries: n.retries,
+		Victims: n.victims, Preempted: n.lost,
 	}
 	for v, refused := range n.refused {
 		all.Claims += refused
@@ -235,5 +241,15 @@ func (o *owner) counted() counted {
 	if o.counts != nil {
 		all.add(o.counts.read())
 	}
+	all.lost = o.lost.Load()
 	return all
+}
+
+// lost returns how many allocations of the Scheduler were preempted in its time.
+func (s *Scheduler) lost() uint64 {
+	all := s.owner.lost.Load()
+	if then := s.counts.lostThen.Load(); then > 0 {
+		all = then - 1
+	}
+	return all - s.counts.lostBefore
 }

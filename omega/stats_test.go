@@ -102,6 +102,29 @@ func TestSchedulerStats_CountsPreemptions(t *testing.T) {
 	require.EqualValues(t, 2, high.Stats().Victims)
 	require.Zero(t, high.Stats().Preempted)
 	require.Zero(t, low.Stats().Victims)
+	require.EqualValues(t, 2, low.Stats().Preempted)
+
+	next, err := cell.Replace("low")
+	require.NoError(t, err)
+	require.Zero(t, next.Stats().Preempted, "without its predecessor's")
+	id, _ := tx.Allocation(0)
+	require.NoError(t, high.Release(id))
+	for _, a := range victims {
+		require.NoError(t, next.Release(a))
+	}
+	last := granted(t, next, claim(ids[0], 4))
+	tx.Reset()
+	tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{4}, Precedence: 1, Victims: []omega.AllocationID{last}})
+	_, err = high.Commit(&tx)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, next.Stats().Preempted)
+	require.EqualValues(t, 2, low.Stats().Preempted, "without its successor's")
+	for _, one := range cell.Stats() {
+		require.Equal(t, map[string]uint64{"low": 3}[one.Name], one.Preempted, one.Name)
+	}
+	require.NoError(t, next.Release(last))
+	require.NoError(t, next.Leave())
+	require.EqualValues(t, 3, cell.Stats()[0].Preempted, "that have left")
 }
 
 func TestCellStats_KeepsTheCountsOfSchedulersThatAreGone(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -79,4 +80,40 @@ func TestCounts_TellPreemptedFromLost(t *testing.T) {
 	stats := r.Stats()
 	require.EqualValues(t, 1, stats.Preempted)
 	require.Zero(t, stats.Counts().Preempted)
+}
+
+// drained is a store with a machine that is drained before each commit.
+type drained struct {
+	omega.Local
+	machine omega.MachineID
+}
+
+func (s drained) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
+	if err := s.Local.Scheduler.Cell().Drain(s.machine); err != nil {
+		return 0, err
+	}
+	return s.Local.Commit(ctx, tx)
+}
+
+// The loop and its scheduler count a refusal by the same reason.
+func TestCounts_HaveTheReasonOfTheScheduler(t *testing.T) {
+	cell := newCell(t, 1, 4)
+	s := register(t, cell, "s")
+	id, _ := cell.Machine("m0")
+	l, err := loop.New(loop.Config[string]{Store: drained{omega.Local{Scheduler: s}, id}})
+	require.NoError(t, err)
+	_, err = l.Submit(time.Unix(1, 0), loop.Job[string]{Key: "a", Tasks: 1, Need: resources.Vector{1}})
+	require.NoError(t, err)
+	now := time.Unix(1, 0)
+	for range 2 {
+		next, ok, err := l.Step(t.Context(), now)
+		require.NoError(t, err)
+		if ok {
+			now = next
+		}
+	}
+	stats := l.Stats()
+	require.Equal(t, s.Stats().Refused, stats.Counts().Refused)
+	require.Equal(t, []observe.Refusal{{Reason: "draining", Count: 1}}, stats.Counts().Refused)
+	require.Equal(t, s.Stats().Retries, stats.Counts().Retries)
 }

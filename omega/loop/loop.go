@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -305,6 +306,7 @@ func (l *Loop[K]) Stats() Stats {
 	l.meter.mu.Lock()
 	defer l.meter.mu.Unlock()
 	s := l.meter.stats
+	s.refused.Refused = slices.Clone(s.refused.Refused)
 	s.Submitted, s.Pending = submitted, pending
 	return s
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type Stats struct {
 
 	lost         uint64            // of Preempted
 	waited, took observe.Histogram // see Counts
+	refused      observe.Counts    // by reason
 
 	// Start is from submission to the beginning of the first attempt, the job
 	// wait time of the paper; First to the first task placed, Full to the last.
@@ -61,15 +63,16 @@ func (s *Stats) ConflictFraction() float64 {
 
 // Counts returns s in the shape that all packages share. Commits are transactions, Claims are
 // tasks. Waited is from the submission to the first task placed; Placed is think time, and in
-// Run also the time of the steps. "conflict" counts tasks refused at commit, and "no room"
-// attempts without a transaction. The claims by all reasons are in [omega.Scheduler.Stats].
+// Run also the time of the steps. Tasks refused at commit count by the reason of the first one
+// of their transaction: see [omega.Reason]. "no room" counts attempts without a transaction, which
+// are among the Claims. The claims by all reasons are in [omega.Scheduler.Stats].
 func (s *Stats) Counts() observe.Counts {
 	c := observe.Counts{
-		Commits: s.Succeeded + s.Conflicts, Claims: s.Placed + s.Refused + s.NoRoom, Granted: s.Placed, Retries: s.Conflicts,
+		Commits: s.Succeeded + s.Conflicts, Claims: s.Placed + s.Refused + s.NoRoom, Granted: s.Placed,
 		Preempted: s.Preempted - s.lost, Waiting: s.Pending, Waited: s.waited, Placed: s.took,
 	}
-	c.Refuse("conflict", s.Refused)
 	c.Refuse("no room", s.NoRoom)
+	c.Add(&s.refused)
 	return c
 }
 
@@ -141,7 +144,10 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 		s.Succeeded++
 	}
 	s.Placed += uint64(len(o.Granted))
-	s.Refused += uint64(o.Refused)
+	if o.Refused > 0 {
+		s.Refused += uint64(o.Refused)
+		s.refused.Refuse(cmp.Or(omega.Reason(o.Why), "refused"), uint64(o.Refused))
+	}
 	if first {
 		s.First.Add(wait)
 		s.waited.Add(wait)

@@ -111,13 +111,15 @@ func (h *Histogram) Count() (n uint64) {
 	return n
 }
 
-// Quantile returns the bound of the bucket with the quantile q, from 0 to 1. It is 0 for an
-// empty histogram. Of the last bucket it is the bound of the one before.
+// Quantile returns the bound of the bucket with the quantile q, from 0 to 1: of n durations in
+// order the one with the number ⌈q*n⌉, the first for less. It is 0 for an empty histogram. Of the
+// last bucket it is the bound of the one before.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	rank := uint64(q * float64(h.Count()))
+	all := h.Count()
+	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(all)))
 	var below uint64
 	for i, n := range &h.Buckets {
-		if below += n; n > 0 && below >= max(rank, 1) {
+		if below += n; n > 0 && below >= min(max(rank, 1), all) {
 			return h.Bound(min(i, buckets-2))
 		}
 	}

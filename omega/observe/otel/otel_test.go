@@ -2,9 +2,11 @@ package otel_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/codes"
@@ -108,6 +110,13 @@ func TestObserve_CollectsTheCountsOfTheMoment(t *testing.T) {
 	require.Empty(t, ints)
 }
 
+// failing is a loop with an error that is no text.
+type failing struct{}
+
+func (failing) Step(context.Context, time.Time) (next time.Time, ok bool, err error) {
+	return time.Time{}, false, errors.New("not \xff text")
+}
+
 func TestSpans_HaveTheOutcomes(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
@@ -154,6 +163,14 @@ func TestSpans_HaveTheOutcomes(t *testing.T) {
 	_, _, err = otel.Step(t.Context(), tracer, (*loop.Loop[string])(nil), now)
 	require.ErrorIs(t, err, resources.ErrNil)
 	require.Equal(t, err.Error(), last()["error"])
+
+	_, _, err = otel.Step(t.Context(), tracer, failing{}, now)
+	require.Error(t, err)
+	require.Equal(t, "not \uFFFD text", last()["error"], "exporters refuse invalid UTF-8")
+	spans := recorder.Ended()
+	for _, a := range spans[len(spans)-1].Events()[0].Attributes {
+		require.True(t, utf8.ValidString(a.Value.AsString()), "%s", a.Key)
+	}
 
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{2}}}})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package otel
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -75,7 +76,10 @@ func fail(span trace.Span, err error) bool {
 	if err == nil {
 		return false
 	}
-	span.RecordError(err)
-	span.SetStatus(codes.Error, strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	span.AddEvent("exception", trace.WithAttributes(
+		attribute.String("exception.type", fmt.Sprintf("%T", err)), attribute.String("exception.message", text),
+	)) // as RecordError does, but for invalid UTF-8
+	span.SetStatus(codes.Error, text)
 	return true
 }
