@@ -32,11 +32,18 @@ func Machines() []omega.Machine {
 // next, and all schedulers are in their first commit when the time begins.
 func Turnover(b *testing.B, cell *omega.Cell, schedulers, claims int, keep func(released []omega.AllocationID, tx *omega.Txn) error) {
 	b.Helper()
+	TurnoverOf(b, []*omega.Cell{cell}, schedulers, claims, keep)
+}
+
+// TurnoverOf is [Turnover] of many copies of a cell, with so many schedulers each.
+func TurnoverOf(b *testing.B, copies []*omega.Cell, each, claims int, keep func(released []omega.AllocationID, tx *omega.Txn) error) {
+	b.Helper()
+	schedulers := each * len(copies)
 	next := make(chan struct{}) // without a buffer: a commit that is handed over has begun
 	took := make([][]time.Duration, schedulers)
 	var running sync.WaitGroup
 	for i := range schedulers {
-		s, err := cell.Take(b.Context(), fmt.Sprint("s", i), omega.Limits{})
+		s, err := copies[i%len(copies)].Take(b.Context(), fmt.Sprint("s", i), omega.Limits{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -63,6 +70,7 @@ func Turnover(b *testing.B, cell *omega.Cell, schedulers, claims int, keep func(
 	running.Wait()
 	all := slices.Concat(took...)
 	slices.Sort(all)
+	b.ReportMetric(float64(b.N*claims)/b.Elapsed().Seconds(), "claims/s")
 	b.ReportMetric(float64(cpu)/float64(b.N*claims), "cpu-ns/claim")
 	b.ReportMetric(float64(all[len(all)/2].Nanoseconds()), "p50-ns")
 }

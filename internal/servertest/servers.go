@@ -19,8 +19,8 @@ import (
 
 // Postgres starts a server with an empty database for the length of the test, and
 // returns the connection string. The server listens on a socket in a folder of the
-// test, and syncs nothing to disk.
-func Postgres(tb testing.TB) string {
+// test, and syncs nothing to disk unless a setting says "fsync=on".
+func Postgres(tb testing.TB, settings ...string) string {
 	tb.Helper()
 	initdb, err := filepath.EvalSymlinks(find(tb, "initdb", "/usr/lib/postgresql/*/bin/initdb"))
 	if err != nil {
@@ -30,8 +30,11 @@ func Postgres(tb testing.TB) string {
 	dir := folder(tb, as)
 	data := filepath.Join(dir, "data")
 	run(tb, as, initdb, "--no-sync", "--auth=trust", "--username=test", "--pgdata="+data)
-	start(tb, as, syscall.SIGINT, filepath.Join(bin, "postgres"),
-		"-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=200")
+	args := []string{"-D", data, "-k", dir}
+	for _, setting := range append([]string{"listen_addresses=", "fsync=off", "max_connections=200"}, settings...) {
+		args = append(args, "-c", setting)
+	}
+	start(tb, as, syscall.SIGINT, filepath.Join(bin, "postgres"), args...)
 	await(tb, func() error {
 		_, err := command(tb.Context(), as, filepath.Join(bin, "pg_isready"), "-h", dir).Output()
 		return err
