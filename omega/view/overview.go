@@ -177,7 +177,10 @@ func (s *source) poolRow(p *shown, now time.Time) poolRow {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := &p.stats.Tenants[a], &p.stats.Tenants[b]
-		return cmp.Or(-cmp.Compare(x.Share*x.Weight, y.Share*y.Weight), -cmp.Compare(x.Waiting, y.Waiting))
+		if x.Waiting > 0 && y.Waiting > 0 { // the first to be looked for is starved
+			return cmp.Or(cmp.Compare(of(x, fair[a]), of(y, fair[b])), -cmp.Compare(x.Waiting, y.Waiting))
+		}
+		return cmp.Or(-cmp.Compare(min(x.Waiting, 1), min(y.Waiting, 1)), -cmp.Compare(x.Share*x.Weight, y.Share*y.Weight))
 	})
 	for n, at := range order {
 		t := &p.stats.Tenants[at]
@@ -209,6 +212,14 @@ func (s *source) poolRow(p *shown, now time.Time) poolRow {
 	return row
 }
 
+// of returns the part that a tenant holds of what is due to it.
+func of(t *pool.TenantStats, fair float64) float64 {
+	if fair <= 0 {
+		return 1
+	}
+	return t.Share * t.Weight / fair
+}
+
 // plus adds a tenant to a row, which is made for the first one.
 func (r *tenantRow) plus(t *pool.TenantStats, fair float64) *tenantRow {
 	if r == nil {
@@ -221,7 +232,7 @@ func (r *tenantRow) plus(t *pool.TenantStats, fair float64) *tenantRow {
 	r.Leases += t.Leases
 	r.Waiting += t.Waiting
 	r.Granted += t.Granted
-	r.Refused += t.NoRoom + t.QueueFull + t.TimedOut + t.Never
+	r.Refused += t.NoRoom + t.QueueFull + t.TimedOut + t.Cancelled + t.Closed + t.Never // as in its Counts
 	r.Preempted += t.Preempted
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -16,8 +17,9 @@ import (
 
 // handler serves the paths.
 type handler struct {
-	cfg    Config
-	source *source
+	cfg     Config
+	source  *source
+	answers atomic.Int64 // in progress, without streams
 
 	mu     sync.Mutex // guards the field below
 	ending map[*http.Server]chan struct{}

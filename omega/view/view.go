@@ -49,8 +49,9 @@ type Config struct {
 	// Viewers is how many streams may be open at a time; one more is refused with status
 	// 503. 0 means 32.
 	Viewers int
-	// Timeout is how long the viewer of a stream may take nothing before it is dropped. 0
-	// means ten seconds.
+	// Timeout is how long the viewer of a stream may take nothing before it is dropped, and
+	// how long the client of any other answer may take for all of it. It holds in place of
+	// the server's WriteTimeout. 0 means ten seconds.
 	Timeout time.Duration
 }
 
@@ -64,6 +65,7 @@ const (
 	every       = 250 * time.Millisecond // a frame
 	overviews   = time.Second            // tenants, waiters and loops
 	maxViewers  = 32
+	maxAnswers  = 64 // in progress at a time, besides streams
 	writeWithin = 10 * time.Second
 	maxRows     = 50   // tenants, accounts or waiters of the overview
 	maxListed   = 1000 // machines or allocations of an answer
@@ -100,6 +102,46 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Referrer-Policy", "no-referrer")
 	head.Set("Cross-Origin-Resource-Policy", "same-origin")
 	head.Set("Cache-Control", "no-store")
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	if name == "stream" {
+		h.answer(w, r, name) // it bounds itself
+		return
+	}
+	defer h.answers.Add(-1)
+	full := h.answers.Add(1) > maxAnswers
+	t := timed{w, http.NewResponseController(w), h.cfg.Timeout}
+	t.extend() // also for an answer without a body; the server lifts the deadline afterwards
+	if full {
+		head.Set("Retry-After", "5")
+		refuse(t, http.StatusServiceUnavailable, "%d answers in progress, want %d at most", maxAnswers, maxAnswers)
+		return
+	}
+	h.answer(t, r, name)
+}
+
+// timed is the writer of an answer that the client has to take in time. A server that
+// sets no time limit for writes leaves that to the bound of answers.
+type timed struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	within  time.Duration
+}
+
+// Write writes with a deadline of its own: the time to make the answer does not count.
+func (t timed) Write(p []byte) (int, error) {
+	t.extend()
+	return t.ResponseWriter.Write(p)
+}
+
+// extend sets the deadline anew.
+func (t timed) extend() { _ = t.control.SetWriteDeadline(time.Now().Add(t.within)) }
+
+// Unwrap is for [http.ResponseController].
+func (t timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// answer answers a request for the path of that name.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, name string) {
+	head := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		head.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed, "method %s, want GET or HEAD", r.Method)
@@ -111,7 +153,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "a request of another site")
 		return
 	}
-	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	switch {
 	case r.URL.Path == "" && !strings.HasSuffix(asked(r), "/"):
 		// StripPrefix has left nothing. Without a slash relative URLs would lead astray.
