@@ -2,6 +2,8 @@ package federation_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -111,6 +113,36 @@ func TestGlobal_IgnoresOlderStates(t *testing.T) {
 		require.Empty(t, out, "a launch on a machine that is known to be taken")
 	}
 	require.Equal(t, federation.Stats{Waiting: 1, Running: 1, Sent: 2}, f.Stats())
+}
+
+// What the global master was sent once is not sent again: a reply has the machines that
+// have changed since the last one, however many replies there were before.
+func TestVerifier_ReportsAChangeOnce(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(8, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	f, b := w.globals[0], w.sites["local-0/global-0"]
+	size := 0
+	for i := range 100 {
+		task := federation.Task{Job: fmt.Sprintf("job-%02d", i)}
+		w.submit(f, federation.Job{Name: task.Job, User: "u", Tasks: 1, Need: resources.Vector{1}})
+		w.until(w.now.Add(time.Second / 100))
+		require.NotEmpty(t, w.runs[task])
+		delete(w.runs, task)
+		w.ended[task] = true
+		require.NoError(t, b.Done(task, true))
+		reply, _, err := b.Step(t.Context(), w.now)
+		require.NoError(t, err)
+		require.Len(t, reply, 1)
+		text, err := json.Marshal(reply[0])
+		require.NoError(t, err)
+		if i == 0 {
+			size = len(text)
+		}
+		require.Less(t, len(text), 2*size, "reply %d: %s", i, text) // numbers get longer
+		w.send(reply)
+		w.until(w.now.Add(time.Second / 100))
+	}
 }
 
 // A launch that is refused for a limit of the scheduler is tried again with the next
