@@ -3,6 +3,7 @@ package omega
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -95,6 +96,9 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 		s.endReservations(tx)
 	}
 	ready := s.prepare(tx)
+	if len(tx.order) >= 8 { // fewer gain little
+		s.touch(tx)
+	}
 	tx.sort()
 	if s.owner.held != nil && !tx.Gang {
 		// So the limit does not count allocations that are released on other machines.
@@ -118,6 +122,36 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 		tx.settles = false
 	}
 	return granted
+}
+
+// touch loads what the items of tx will look at on their machines, for the caches alone. The
+// loads of one machine do not wait here for those of another. Later they would: a swap lies
+// between them.
+func (s *Scheduler) touch(tx *Txn) {
+	c, maker := s.cell, s.maker.Number()
+	last := uint32(math.MaxUint32)
+	for _, i := range tx.order {
+		if node := tx.items[i].node(); node != last {
+			c.words.at(node).Peek().Touch()
+			last = node
+		}
+	}
+	last = math.MaxUint32
+	for _, i := range tx.order {
+		it := &tx.items[i]
+		node := it.node()
+		if node == last || it.kind == releaseItem {
+			continue // the slot of a release was looked up
+		}
+		last = node
+		v := &c.words.at(node).KeepFor(maker).V
+		if it.spec == nil && v.spec.id == 0 {
+			continue // never
+		}
+		if own := c.table(node).at(v.live.free(0)); own != nil {
+			own.meta().Load()
+		}
+	}
 }
 
 // Release gives back one allocation, or acknowledges that it was preempted or lost. Any

@@ -1,7 +1,6 @@
 package omega
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -75,8 +74,9 @@ type Txn struct {
 
 	items              []item
 	reserves           []reserving
-	order              []int32 // items that concern a machine, sorted by its number
-	sights             []sight // machines as the commit found and left them, for the snapshot
+	order              []int32  // items that concern a machine, sorted by its number
+	keys               []uint64 // to sort order by
+	sights             []sight  // machines as the commit found and left them, for the snapshot
 	refusals           []refusal
 	gone               []record  // of what claims exchange and preempt
 	remnants           []remnant // of divisible victims
@@ -297,21 +297,36 @@ func (t *Txn) refuse(it *item, v verdict, why refusal) {
 // order: the one order in which all gangs take words. Claims of an exchange
 // stay together.
 func (t *Txn) sort() {
-	before := func(a, b int32) int {
-		x, y := &t.items[a], &t.items[b]
-		if c := cmp.Compare(x.node(), y.node()); c != 0 {
-			return c
-		}
-		if r := x.kind == releaseItem; r != (y.kind == releaseItem) {
-			if r {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a, b)
+	var few [32]uint64
+	switch n := len(t.order); {
+	case n < 2:
+	case n <= len(few):
+		t.sortBy(few[:n])
+	default:
+		t.keys = slices.Grow(t.keys[:0], n)
+		t.sortBy(t.keys[:n])
 	}
-	if len(t.order) > 1 && !slices.IsSortedFunc(t.order, before) {
-		slices.SortFunc(t.order, before)
+}
+
+// sortBy is sort with room for a key of each item: the machine, whether it is a claim, and the
+// place in items.
+func (t *Txn) sortBy(keys []uint64) {
+	sorted, last := true, uint64(0)
+	for n, i := range t.order {
+		it := &t.items[i]
+		key := uint64(it.node())<<32 | uint64(i)
+		if it.kind != releaseItem {
+			key |= 1 << 31 // there are fewer items
+		}
+		sorted = sorted && key > last
+		last, keys[n] = key, key
+	}
+	if sorted {
+		return
+	}
+	slices.Sort(keys)
+	for n, key := range keys {
+		t.order[n] = int32(key & (1<<31 - 1))
 	}
 }
 
