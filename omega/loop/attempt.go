@@ -93,6 +93,8 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 		l.reserved(p)
 		l.settle(now, &outcome{l.engine.Outcome(), !a.reserves, a.found.passed})
 		return nil
+	case errors.Is(err, omega.ErrOutcome) && errors.Is(err, omega.ErrJournal):
+		return err // no later answer is another one
 	case errors.Is(err, omega.ErrOutcome):
 		a.at = now.Add(l.backoff.After(doubt))
 		l.emit(Event[K]{Kind: InDoubt, At: now, Pending: p, Until: a.at, Err: err})

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -80,6 +81,21 @@ func TestStep_AsksForAnUnknownOutcomeUntilItIsKnown(t *testing.T) {
 			require.NoError(t, cell.Check())
 		})
 	}
+}
+
+// A journal that has failed for good never tells the outcome: the loop ends with its error, and
+// asks no more.
+func TestStep_ReturnsAnOutcomeThatIsNeverKnown(t *testing.T) {
+	f, r := newFaulty(t, newCell(t, 8), loop.Config[string]{})
+	r.submit(t, epoch, job("j", 3, 1))
+	r.submit(t, epoch, job("k", 1, 1))
+	f.commit = fmt.Errorf("%w: %w", omega.ErrOutcome, omega.ErrJournal)
+	for range 3 {
+		_, _, err := r.Step(t.Context(), epoch)
+		require.ErrorIs(t, err, omega.ErrJournal)
+	}
+	require.ErrorIs(t, r.Run(t.Context()), omega.ErrJournal)
+	require.Equal(t, []string{"j submitted", "k submitted"}, r.log(), "one attempt, and no back-off")
 }
 
 func TestStep_CancelsAfterAnUnknownOutcomeWhatIsNotComplete(t *testing.T) {

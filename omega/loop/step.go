@@ -22,7 +22,8 @@ import (
 //
 // [omega.ErrOutcome] is not returned. It becomes an [InDoubt] event, and the loop asks for
 // the outcome again after a back-off, until the store knows it. Meanwhile it begins no
-// other attempt. A job that is cancelled or expires ends after that.
+// other attempt. A job that is cancelled or expires ends after that. An ErrOutcome that wraps
+// [omega.ErrJournal] is returned, by each later Step too: the outcome is never known.
 //
 // Cost, besides the callbacks: that of a refresh, a search and a commit, and
 // O(log jobs). What a Placed event hands over is allocated, and little else.
