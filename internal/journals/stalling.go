@@ -19,7 +19,8 @@ type Stalling struct {
 	mu      sync.Mutex // guards what follows; held while operations are applied
 	stalled bool
 	refuses error
-	passes  int // operations to be taken before refuses holds
+	passes  int  // operations to be taken before refuses holds
+	once    bool // refuses holds for one operation
 	queue   []*omega.Operation
 	most    int // operations that were kept at once
 }
@@ -31,6 +32,9 @@ func (j *Stalling) Append(op *omega.Operation) {
 	if j.refuses != nil {
 		if j.passes == 0 {
 			op.Fail(j.refuses)
+			if j.once {
+				j.refuses = nil
+			}
 			return
 		}
 		j.passes--
@@ -55,7 +59,14 @@ func (j *Stalling) Stall(on bool) {
 func (j *Stalling) Refuse(err error, after int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.refuses, j.passes = err, after
+	j.refuses, j.passes, j.once = err, after, false
+}
+
+// RefuseOne is Refuse of one operation: the journal takes those behind it.
+func (j *Stalling) RefuseOne(err error, after int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.refuses, j.passes, j.once = err, after, true
 }
 
 // One applies the first operation that the journal keeps. It returns false if there is none.

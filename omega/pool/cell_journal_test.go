@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -109,4 +110,26 @@ func TestCell_EndsThePoolWithTheCommitThatIsInTheJournal(t *testing.T) {
 		require.ErrorIs(t, <-got, pool.ErrClosed)
 		require.NoError(t, s.pool.Close(context.Background()))
 	})
+}
+
+// A tenant is charged to an account of its own even if the journal has refused the account, or
+// another operation, for a while.
+func TestCell_NamesATenantAfterTheJournalHasRefusedItsAccount(t *testing.T) {
+	for passes := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			j, s := journaled(t)
+			j.RefuseOne(errors.New("disk is full"), passes)
+			l, err := s.pool.Acquire(t.Context(), "a", v(2))
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			account, err := s.cell.Account(t.Context(), "a")
+			require.NoError(t, err)
+			held, err := s.cell.Usage(account)
+			require.NoError(t, err)
+			require.Equal(t, v(2), held, "%d operations pass", passes)
+			release(t, l)
+			require.NoError(t, s.pool.Close(context.Background()))
+		})
+	}
 }

@@ -131,7 +131,9 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 	l := cm.lend
 	l.again = false
 	cm.round++
-	cm.nameAccounts()
+	if err := cm.nameAccounts(ctx); err != nil {
+		return false, err
+	}
 	var wanted bool
 	var changed []locality.Node
 	var asked map[locality.Node]resources.Vector
@@ -161,6 +163,11 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 			err = errors.Join(err, cm.blocks.Commit(ctx, orders))
 		})
 		cm.ordered(orders)
+		if err != nil {
+			for i := range orders {
+				l.mark(orders[i].Node) // the next round commits what this one could not
+			}
+		}
 		switch {
 		case cm.leases.grants != granted:
 			l.fruitless = 0
@@ -283,23 +290,29 @@ func (cm *committer) leastNeeds() (least []resources.Vector) {
 }
 
 // nameAccounts has the cell make an account for each tenant that has none. What a tenant
-// has got since is charged there, too.
-func (cm *committer) nameAccounts() {
+// has got since is charged there, too. A tenant whose name is too long is charged to the pool's
+// account. After another error, that of a journal, the tenants that are left are named later.
+func (cm *committer) nameAccounts(ctx context.Context) (err error) {
 	l := cm.lend
 	list := l.unnamed
 	if len(list) == 0 {
-		return
+		return nil
 	}
-	l.unnamed = nil
-	accounts := make([]omega.Account, len(list))
+	accounts := make([]omega.Account, 0, len(list))
 	cm.outside(func() {
-		for i, t := range list {
-			var err error
-			if accounts[i], err = l.scheduler.Cell().Account(context.Background(), t.name); err != nil {
-				accounts[i] = l.account // the name is too long
+		for _, t := range list {
+			var a omega.Account
+			if a, err = l.scheduler.Cell().Account(ctx, t.name); errors.Is(err, omega.ErrName) {
+				a, err = l.account, nil
 			}
+			if err != nil {
+				return
+			}
+			accounts = append(accounts, a)
 		}
 	})
+	l.unnamed = l.unnamed[len(accounts):] // with those that were added meanwhile
+	list = list[:len(accounts)]
 	for i, t := range list {
 		t.named, t.account = true, accounts[i]
 	}
@@ -311,6 +324,7 @@ func (cm *committer) nameAccounts() {
 		l.took(r.tenant, r)
 		l.mark(locality.Node(r.node))
 	}
+	return err
 }
 
 // abandon ends the work of a pool that has lost its scheduler, or the journal of its cell. Its
