@@ -86,6 +86,26 @@ func (c *client) release(s *omega.Scheduler, id omega.AllocationID) error {
 	return err
 }
 
+// releaseAll releases allocations, and returns the error of each. Where the cell has a journal,
+// the mutex is free while all wait for that at the same time: one entry may keep them all.
+func (c *client) releaseAll(s *omega.Scheduler, ids []omega.AllocationID) []error {
+	errs := make([]error, len(ids))
+	if !c.journaled {
+		for i, id := range ids {
+			errs[i] = s.Release(id)
+		}
+		return errs
+	}
+	c.free(func() {
+		var all sync.WaitGroup
+		for i, id := range ids {
+			all.Go(func() { errs[i] = s.Release(id) })
+		}
+		all.Wait()
+	})
+	return errs
+}
+
 // returning is an allocation that is on its way to be released.
 type returning struct {
 	by *omega.Scheduler

@@ -38,7 +38,10 @@ func (ss *sessions) release(d *departure) {
 	if d.sched == nil {
 		s, err := ss.deputy(f.name)
 		if err != nil {
-			d.ended = true
+			// Else it is the journal's: the next Step asks for the scheduler again.
+			if d.ended = !ss.journaled || isOver(err) || errors.Is(err, omega.ErrName) || errors.Is(err, omega.ErrTooMany); !d.ended {
+				ss.planner.fail(err)
+			}
 			return
 		}
 		d.sched = s

@@ -145,7 +145,8 @@ func (h *Framework) Revive(now time.Time) error {
 }
 
 // Release reports that tasks have ended, or that preempted or lost tasks have stopped. It
-// offers their room at once. It releases each task that it can, even if others fail.
+// offers their room at once. It releases each task that it can, even if others fail. Where the
+// cell has a journal, it waits for that once for all tasks.
 //
 // Errors, joined: those of [omega.Scheduler.Release]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
@@ -155,10 +156,8 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 	}
 	defer m.unlock()
 	var errs []error
-	sched := f.sched
-	for _, id := range tasks {
-		var err error
-		m.free(func() { err = sched.Release(id) })
+	for i, err := range m.releaseAll(f.sched, tasks) {
+		id := tasks[i]
 		if err != nil {
 			m.checkFenced(err)
 			errs = append(errs, fault.Newf("offers", fenced(err), "framework %q: release", f.name))

@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,4 +200,110 @@ func TestTimeBox_OpenFailsHalfway(t *testing.T) {
 			require.Equal(t, i == 1, granted == 1, "scheduler %d", i)
 		}
 	})
+}
+
+// A NewTimeBox that fails half-way leaves no scheduler restricted.
+func TestNewTimeBox_FailsHalfway(t *testing.T) {
+	for passes := range 3 {
+		cell, j := newStalling(t, 1)
+		var schedulers []*omega.Scheduler
+		for _, name := range []string{"a", "b", "c"} {
+			s, err := cell.Take(t.Context(), name, omega.Limits{})
+			require.NoError(t, err)
+			schedulers = append(schedulers, s)
+		}
+		failed := errors.New("disk is full")
+		machine, _ := cell.Machine("node-0")
+		j.RefuseOne(failed, passes)
+		_, err := offers.NewTimeBox(start, time.Second, nil, schedulers...)
+		require.ErrorIs(t, err, failed)
+		for i, s := range schedulers {
+			var tx omega.Txn
+			tx.Claim(omega.Claim{Machine: machine, Need: resources.Vector{1}})
+			granted, err := s.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted, "scheduler %d, %d restricted", i, passes)
+		}
+	}
+}
+
+// A journal that has failed for good ends a time box: it is not asked again at each Step.
+func TestTimeBox_EndsWithTheJournal(t *testing.T) {
+	cell, j := newStalling(t, 1)
+	var schedulers []*omega.Scheduler
+	for _, name := range []string{"a", "b"} {
+		s, err := cell.Take(t.Context(), name, omega.Limits{})
+		require.NoError(t, err)
+		schedulers = append(schedulers, s)
+	}
+	for passes := range 2 {
+		for _, opens := range []bool{false, true} {
+			j.Refuse(nil, 0)
+			box, err := offers.NewTimeBox(start, time.Second, nil, schedulers...)
+			require.NoError(t, err)
+			j.Refuse(fmt.Errorf("%w: disk is full", omega.ErrJournal), passes)
+			if opens {
+				require.ErrorIs(t, box.Open(), omega.ErrJournal)
+			}
+			holder, until := box.Step(at(2))
+			require.Nil(t, holder)
+			require.Zero(t, until)
+			require.NoError(t, box.Open())
+		}
+	}
+}
+
+// A Release of several tasks waits for the journal once: it has all of them at the same time.
+func TestRelease_WaitsForTheJournalOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, j := newStalling(t, 1)
+		m := newMaster(t, cell, offers.Config{})
+		f := register(t, m, offers.Registration{Name: "f"})
+		require.NoError(t, m.Step(at(0)))
+		several := launch(read(t, f, at(0)).Offers[0].ID, 1)
+		several.Tasks = append(several.Tasks, several.Tasks[0], several.Tasks[0])
+		tasks, err := f.Accept(at(0), several)
+		require.NoError(t, err)
+		require.Len(t, tasks, 3)
+		j.Stall(true)
+		released := make(chan error, 1)
+		go func() { released <- f.Release(at(1), append(tasks, tasks[0])...) }()
+		synctest.Wait()
+		require.Equal(t, 4, j.Len())
+		j.Stall(false)
+		require.ErrorIs(t, <-released, omega.ErrReleased, "the one that is named twice")
+		for one := range cell.Allocations() {
+			require.NotContains(t, tasks, one.ID)
+		}
+		require.NoError(t, cell.Check())
+	})
+}
+
+// The tasks of a framework that has ended are released, even if the journal refuses the
+// scheduler that releases them, or cannot tell of it, for a while.
+func TestStep_ReleasesADepartureAfterTheJournalHasFailed(t *testing.T) {
+	full := errors.New("disk is full")
+	for name, err := range map[string]error{"refused": full, "in doubt": errors.Join(omega.ErrOutcome, full)} {
+		t.Run(name, func(t *testing.T) {
+			cell, j := newStalling(t, 1)
+			account := accountOf(cell, "f")
+			before := newMaster(t, cell, offers.Config{})
+			f := register(t, before, offers.Registration{Name: "f", Account: account})
+			require.NoError(t, before.Step(at(0)))
+			_, accepted := f.Accept(at(0), launch(read(t, f, at(0)).Offers[0].ID, 5))
+			require.NoError(t, accepted)
+			m, made := offers.New(cell, offers.Config{Recovery: offers.For(time.Minute)}, at(1))
+			require.NoError(t, made)
+			require.NoError(t, m.Step(at(1)))
+			j.RefuseOne(err, 0)
+			for i := range 9 {
+				if err := m.Step(at(62 + float64(10*i))); err != nil {
+					require.ErrorIs(t, err, full)
+				}
+			}
+			for one := range cell.Allocations() {
+				require.Equal(t, offers.DefaultName, one.Scheduler, "a task that no framework has")
+			}
+		})
+	}
 }

@@ -36,7 +36,8 @@ type TimeBox struct {
 // NewTimeBox returns a box for the given machines, nil for all, which is the
 // first scheduler's for the first slice. A slice of more than 100 years is one of 100
 // years. Errors: [ErrSpan] for a slice of no
-// time, [ErrEmpty] for no scheduler, and those of [omega.Scheduler.Restrict].
+// time, [ErrEmpty] for no scheduler, and those of [omega.Scheduler.Restrict]. After the last
+// of these the schedulers may claim on all machines again, so far as the cell takes changes.
 func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedulers ...*omega.Scheduler) (*TimeBox, error) {
 	if slice <= 0 {
 		return nil, fmt.Errorf("%w: slice %v: want more than 0", ErrSpan, slice)
@@ -45,19 +46,27 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 		return nil, missing(fmt.Sprintf("time box of %d schedulers: want one at least, none of them nil", len(schedulers)))
 	}
 	b := &TimeBox{slice: min(slice, longest), machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
-	for turn := 1; turn < len(b.schedulers); turn++ {
-		if err := b.restrict(turn, omega.Mask{}); err != nil {
+	for turn := len(b.schedulers) - 1; turn >= 0; turn-- {
+		m := omega.Mask{}
+		if turn == 0 {
+			m = b.machines
+		}
+		if err := b.restrict(turn, m); err != nil {
+			for ; turn < len(b.schedulers); turn++ { // of this one the outcome may be unknown
+				_ = b.restrict(turn, nil)
+			}
 			return nil, err
 		}
 	}
 	b.until = now.Add(b.slice)
-	return b, b.restrict(0, b.machines)
+	return b, nil
 }
 
 // Step hands the box on if its slice is over. It returns the holder and the end of its
 // slice; once the box has ended nil, and the zero time. A commit that has begun before
 // may still end after. Where the cell has a journal, handing on waits for that. Another Step
-// does not wait, and returns the holder before. Cost: O(1).
+// does not wait, and returns the holder before. A journal that has failed for good
+// ([omega.ErrJournal]) ends the box. Cost: O(1).
 func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
 	if b == nil {
 		return nil, time.Time{}
@@ -103,7 +112,7 @@ func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 // Open ends the box for good: all of its schedulers may claim at the same time from then
 // on, and conflicts are resolved at commit. Only other restrictions still apply to them.
 // Another box may be made of them. Errors: those of [omega.Scheduler.Restrict]. The box
-// has not ended then, and Open may be called again.
+// has not ended then, and Open may be called again. After [omega.ErrJournal] it has ended.
 func (b *TimeBox) Open() error {
 	if b == nil {
 		return nil
@@ -116,27 +125,45 @@ func (b *TimeBox) Open() error {
 	for turn := range b.schedulers {
 		b.loose = true
 		if err := b.restrict(turn, b.machines); err != nil {
+			b.endWith(err)
 			return err
 		}
 	}
+	b.end()
+	return nil
+}
+
+// endWith ends the box if the cell's journal has failed for good: no scheduler claims anything
+// then.
+func (b *TimeBox) endWith(err error) {
+	if errors.Is(err, omega.ErrJournal) {
+		b.end()
+	}
+}
+
+func (b *TimeBox) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
-	return nil
 }
 
 // pass restricts the holder before the next one may claim: there is no time at
 // which two may begin to. Where the cell's journal fails, the box stays with its holder, or
-// with none, and the next Step tries again. The caller holds moving, so turn does not change.
+// with none, and the next Step tries again, unless that lasts. The caller holds moving, so turn
+// does not change.
 func (b *TimeBox) pass(now time.Time) {
 	next := (b.turn + 1) % len(b.schedulers) // only pass writes turn
 	for turn := range b.schedulers {
-		if (turn == b.turn || b.loose && turn != next) && b.restrict(turn, omega.Mask{}) != nil {
-			return
+		if turn == b.turn || b.loose && turn != next {
+			if err := b.restrict(turn, omega.Mask{}); err != nil {
+				b.endWith(err)
+				return
+			}
 		}
 	}
 	b.loose = false
-	if b.restrict(next, b.machines) != nil {
+	if err := b.restrict(next, b.machines); err != nil {
+		b.endWith(err)
 		return
 	}
 	b.mu.Lock()
