@@ -15,19 +15,59 @@ type Account uint32
 // component by itself.
 type amount [resources.MaxKinds]atomics.Int64
 
+// add adds v. Kinds are written out, here and below, which takes half the instructions of a
+// loop.
 func (a *amount) add(v *resources.Vector) {
-	for k, q := range v {
-		if q != 0 {
-			a[k].Add(q)
-		}
+	if q := v[0]; q != 0 {
+		a[0].Add(q)
+	}
+	if q := v[1]; q != 0 {
+		a[1].Add(q)
+	}
+	if q := v[2]; q != 0 {
+		a[2].Add(q)
+	}
+	if q := v[3]; q != 0 {
+		a[3].Add(q)
+	}
+	if q := v[4]; q != 0 {
+		a[4].Add(q)
+	}
+	if q := v[5]; q != 0 {
+		a[5].Add(q)
+	}
+	if q := v[6]; q != 0 {
+		a[6].Add(q)
+	}
+	if q := v[7]; q != 0 {
+		a[7].Add(q)
 	}
 }
 
 func (a *amount) sub(v *resources.Vector) {
-	for k, q := range v {
-		if q != 0 {
-			a[k].Add(-q)
-		}
+	if q := v[0]; q != 0 {
+		a[0].Add(-q)
+	}
+	if q := v[1]; q != 0 {
+		a[1].Add(-q)
+	}
+	if q := v[2]; q != 0 {
+		a[2].Add(-q)
+	}
+	if q := v[3]; q != 0 {
+		a[3].Add(-q)
+	}
+	if q := v[4]; q != 0 {
+		a[4].Add(-q)
+	}
+	if q := v[5]; q != 0 {
+		a[5].Add(-q)
+	}
+	if q := v[6]; q != 0 {
+		a[6].Add(-q)
+	}
+	if q := v[7]; q != 0 {
+		a[7].Add(-q)
 	}
 }
 

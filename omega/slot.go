@@ -186,6 +186,26 @@ func (s slot) words(im *image) {
 	}
 }
 
+// need reads the need of the packed allocation in a slot, which has that meta.
+func (s slot) need(meta uint64, need *resources.Vector) {
+	if meta&metaWide != 0 {
+		im := image{meta: meta}
+		s.words(&im)
+		im.unpackNeed(need)
+		return
+	}
+	*need = resources.Vector{}
+	kinds := uint8(meta & metaKinds)
+	for i := slotHead; kinds != 0 && i < len(s); i++ {
+		two := s[i].Load()
+		need[bits.TrailingZeros8(kinds)&(resources.MaxKinds-1)] = int64(two & (1<<32 - 1))
+		if kinds &= kinds - 1; kinds != 0 {
+			need[bits.TrailingZeros8(kinds)&(resources.MaxKinds-1)] = int64(two >> 32)
+			kinds &= kinds - 1
+		}
+	}
+}
+
 // tally returns the tally of an image that was read from a slot. It returns nil if
 // there is none: then the slot is free, or it was emptied or is being taken meanwhile.
 func (im *image) tally(numbers *numbers) *tally {

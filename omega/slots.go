@@ -301,11 +301,14 @@ func (t table) release(a AllocationID, o *owner, need *resources.Vector) (own sl
 	if own == nil || own.seq().Load() != a.seq {
 		return nil, nil, notLive
 	}
-	im := image{meta: own.meta().Load()}
-	if im.meta&metaFar != 0 {
-		im.far = t.far(a.slot()).Load()
+	meta := own.meta().Load()
+	var far *record
+	if meta&metaFar == 0 {
+		by = t.cell.numbers.tally(uint32(meta >> numberShift))
+	} else if far = t.far(a.slot()).Load(); far != nil {
+		by = far.tally
 	}
-	switch by = im.tally(&t.cell.numbers); {
+	switch {
 	case by == nil:
 		return nil, nil, notLive
 	case by.owner != o:
@@ -315,11 +318,10 @@ func (t table) release(a AllocationID, o *owner, need *resources.Vector) (own sl
 		return nil, by, notOwner
 	case !own.seq().CompareAndSwap(a.seq, a.seq|releasing):
 		return nil, nil, notLive
-	case im.far != nil:
-		*need = im.far.need
+	case far != nil:
+		*need = far.need
 	default:
-		own.words(&im)
-		im.unpackNeed(need)
+		own.need(meta, need)
 	}
 	return own, by, done
 }
