@@ -60,7 +60,9 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 	s.show(tx)
 	s.counts.note(tx, granted)
 	tx.end()
-	s.Pass()
+	if s.token.valid {
+		s.Pass()
+	}
 	return granted, nil
 }
 

@@ -16,8 +16,13 @@ func (t *Txn) saw(node uint32, raw *object, old, val *version, out *object) {
 	}
 	// Field by field: five words appended whole are put together on the stack, and the
 	// copy waits until they are stored. That takes 7 ns.
-	t.sights = append(t.sights, sight{})
-	at := &t.sights[len(t.sights)-1]
+	n := len(t.sights)
+	if n < cap(t.sights) {
+		t.sights = t.sights[:n+1]
+	} else {
+		t.sights = append(t.sights, sight{})
+	}
+	at := &t.sights[n]
 	at.node, at.raw, at.old, at.val, at.out = node, raw, old, val, out
 }
 

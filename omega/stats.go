@@ -162,6 +162,9 @@ func (c *counts) note(tx *Txn, granted int) {
 // noteRest is note for a transaction with more than granted claims. It stores once for
 // each run of claims that were refused for the same reason, and nothing for releases.
 func (c *counts) noteRest(tx *Txn) {
+	if len(tx.items) == 1 && tx.items[0].kind == releaseItem && tx.retries == 0 {
+		return // as most are, but for claims
+	}
 	reason, n := pending, uint64(0)
 	for i := range tx.items {
 		if it := &tx.items[i]; it.kind != releaseItem && it.verdict != done {

@@ -220,13 +220,14 @@ func (t *Txn) Reset() {
 	} else {
 		clear(t.items) // records and names are not kept alive
 	}
-	clear(t.refusals)
-	clear(t.gone)
-	clear(t.remnants)
-	clear(t.reserves)
-	t.items, t.refusals, t.gone, t.remnants = t.items[:0], t.refusals[:0], t.gone[:0], t.remnants[:0]
-	t.cell, t.bad = nil, nil
-	t.reserves, t.at = t.reserves[:0], time.Time{}
+	if len(t.refusals)|len(t.gone)|len(t.remnants)|len(t.reserves) != 0 {
+		clear(t.refusals)
+		clear(t.gone)
+		clear(t.remnants)
+		clear(t.reserves)
+		t.refusals, t.gone, t.remnants, t.reserves = t.refusals[:0], t.gone[:0], t.remnants[:0], t.reserves[:0]
+	}
+	t.items, t.cell, t.bad, t.at = t.items[:0], nil, nil, time.Time{}
 	t.opened = state
 }
 

@@ -24,8 +24,19 @@ func (t *Txn) check(s *Scheduler) error {
 	if t.Grace < 0 && t.Grace != AtOnce {
 		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
 	}
-	claims := 0
 	t.preempts = false
+	if len(t.items) == 1 {
+		if t.items[0].kind != releaseItem {
+			return t.checkClaim(s, 0) // a gang of one is within every limit
+		}
+		return nil
+	}
+	return t.checkClaims(s)
+}
+
+// checkClaims validates the claims of a transaction of several items.
+func (t *Txn) checkClaims(s *Scheduler) error {
+	claims := 0
 	var sum resources.Vector
 	for i := range t.items {
 		it := &t.items[i]
@@ -36,13 +47,11 @@ func (t *Txn) check(s *Scheduler) error {
 		if err := t.checkClaim(s, i); err != nil {
 			return err
 		}
-		if len(t.items) == 1 {
-			break // its need was checked
-		}
-		for k, q := range it.claim.Need {
-			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
-				return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
-			}
+		// Neither the sum before nor the need is more than 2^62, so that they do not overflow.
+		give(&sum, &it.claim.Need)
+		all := sum[0] | sum[1] | sum[2] | sum[3] | sum[4] | sum[5] | sum[6] | sum[7]
+		if uint64(all) > uint64(resources.MaxQuantity) && sum.Check() != nil {
+			return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
 		}
 	}
 	if most := s.owner.limits.Gang; t.Gang && most > 0 && claims > most {
