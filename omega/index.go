@@ -180,15 +180,6 @@ const (
 	_        = -uint(resources.MaxKinds & kindMask)
 )
 
-// fits returns the result of makeSparse(need).fits(free), without making it.
-func fits(need, free *resources.Vector) bool {
-	negative := int64(0)
-	for _, q := range need {
-		negative |= q
-	}
-	return negative >= 0 && resources.Fits(need, free)
-}
-
 // fits reports whether the need fits in free: whether a commit would grant it. It does
 // not call within first. That made a best fit a tenth slower, since most of its machines
 // have the room.

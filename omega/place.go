@@ -137,7 +137,7 @@ func (s *Snapshot) findNext(q *Query) int {
 		if s.late > 0 {
 			s.catchUp(at)
 		}
-		if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
+		if resources.Fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
 			s.index.cursor = at
 			return at
 		}
