@@ -80,12 +80,16 @@ func InOrder(candidates []Candidate) iter.Seq[Candidate] {
 func ChooseVictims(
 	need, room resources.Vector, ordered iter.Seq[Candidate], lose func(Candidate) bool, keep func(Candidate),
 ) (v Victims, ok bool) {
-	p := choice{need: &need, base: room, room: room, lose: lose, keep: keep}
-	for c := range ordered {
-		if p.fits() || len(p.rank) > 0 && c.Rank != p.rank[0].Rank && p.endRank() {
-			break
+	p := choice{need: need, base: room, room: room, lose: lose, keep: keep}
+	if !p.fits() {
+		for c := range ordered {
+			if len(p.rank) > 0 && c.Rank != p.rank[0].Rank && p.endRank() {
+				break
+			}
+			if p.add(c); p.fits() {
+				break // before the walk makes one more candidate
+			}
 		}
-		p.add(c)
 	}
 	if !p.fits() && !p.endRank() {
 		p.takeBack()
@@ -97,7 +101,7 @@ func ChooseVictims(
 
 // choice is the state of a [ChooseVictims].
 type choice struct {
-	need       *resources.Vector
+	need       resources.Vector
 	base, room resources.Vector // without victims and with those that are taken
 	lose       func(Candidate) bool
 	keep       func(Candidate)
@@ -106,7 +110,7 @@ type choice struct {
 	refused    bool        // a loss, in the present rank
 }
 
-func (p *choice) fits() bool { return resources.Fits(p.need, &p.room) }
+func (p *choice) fits() bool { return resources.Fits(&p.need, &p.room) }
 
 // add takes one more candidate, unless it does not help or may not be lost.
 func (p *choice) add(c Candidate) {
@@ -138,7 +142,7 @@ func (p *choice) endRank() bool {
 	taken := p.taken
 	p.takeBack()
 	for _, c := range p.rank {
-		if room := p.base.Add(c.Need); resources.Fits(p.need, &room) && p.lose(c) {
+		if room := p.base.Add(c.Need); resources.Fits(&p.need, &room) && p.lose(c) {
 			p.room, p.taken = room, []Candidate{c}
 			return true
 		}
@@ -162,7 +166,7 @@ func (p *choice) takeBack() {
 func (p *choice) spare() Victims {
 	v := Victims{Rank: math.MinInt, Oldest: math.MaxInt64}
 	for _, c := range slices.Backward(p.taken) {
-		if without, ok := p.room.Sub(c.Need); ok && resources.Fits(p.need, &without) {
+		if without, ok := p.room.Sub(c.Need); ok && resources.Fits(&p.need, &without) {
 			p.room = without
 			continue
 		}

@@ -123,7 +123,11 @@ func (s *planner) plan(first bool) (nodes []locality.Node, of []victim) {
 		pl = s.begin(-1)
 	}
 	nodes = make([]locality.Node, len(needs))
-	for _, i := range s.in.books.largestFirst(needs) {
+	order := []int{0} // mostly there is one need
+	if len(needs) > 1 {
+		order = s.in.books.largestFirst(needs)
+	}
+	for _, i := range order {
 		var node int
 		if pl, node = s.place(pl, &needs[i], first); node < 0 {
 			return nil, nil
@@ -244,10 +248,11 @@ func choose(need *resources.Vector, room resources.Vector, from iter.Seq[victim]
 	var seen []victim
 	chosen, ok := omega.ChooseVictims(short, room, func(yield func(omega.Candidate) bool) {
 		for v := range from {
-			if !allowed(&v) {
-				continue
-			}
-			if seen = append(seen, v); !yield(omega.Candidate{ID: len(seen) - 1, Need: *v.need, Rank: v.rank()}) {
+			at := len(seen)
+			seen = append(seen, v)
+			if v := &seen[at]; !allowed(v) {
+				seen = seen[:at]
+			} else if !yield(omega.Candidate{ID: at, Need: *v.need, Rank: v.rank()}) {
 				return
 			}
 		}
