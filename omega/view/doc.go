@@ -11,7 +11,7 @@
 //	└────────────────┘   └─────────────────┘   └─────────┘
 //
 // The page needs no network but this handler. It is read only. Without a viewer nothing
-// is looked at, and no goroutine runs.
+// is looked at, and no goroutine runs but a call of statistics that still waits.
 //
 // # Paths
 //
@@ -19,7 +19,7 @@
 // [http.StripPrefix]. They answer GET and HEAD only.
 //
 //	.          the page; the overview as JSON for Accept: application/json or ?format=json
-//	machines   ?by=COLOUR&from=N: up to 1,000 machines with their amounts, from number N on
+//	machines   ?from=N: up to 1,000 machines with their amounts, from number N on
 //	machine    ?n=N: one machine with its allocations
 //	stream     ?by=COLOUR: server-sent events, see below
 //

@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/cellsched/cellsched/omega"
@@ -22,15 +21,20 @@ type engineRow struct {
 	Offers    int               `json:"offers"`
 }
 
-// count asks the schedulers of the cell and the sources for their counts. Called with mu
+// answered is a source with its last counts.
+type answered struct {
+	name   string
+	known  bool
+	counts observe.Counts
+}
+
+// count collects the counts of the sources and of the cell's schedulers. Called with mu
 // held.
 func (s *source) count(cell *omega.Cell) {
 	s.counts = []observe.Counts{}
-	for _, name := range slices.Sorted(maps.Keys(s.cfg.Sources)) {
-		if ask := s.cfg.Sources[name]; ask != nil {
-			c := ask()
-			c.Name = name
-			s.counts = append(s.counts, c)
+	for i := range s.sources {
+		if a := &s.sources[i]; a.known {
+			s.counts = append(s.counts, a.counts)
 		}
 	}
 	for _, c := range cell.Stats() {

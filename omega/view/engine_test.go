@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,10 +22,16 @@ type engine struct {
 	Offers  int
 }
 
-func engines(t *testing.T, cfg view.Config) []engine {
+// engines returns the rows of a new handler. In a bubble the answers of sources are in time.
+func engines(t *testing.T, cfg view.Config) (got []engine) {
 	t.Helper()
-	page := httptest.NewRecorder()
-	view.Handler(cfg).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/?format=json", nil))
+	synctest.Test(t, func(t *testing.T) { got = enginesOf(t, view.Handler(cfg)) })
+	return got
+}
+
+func enginesOf(t *testing.T, h http.Handler) []engine {
+	t.Helper()
+	page := ask(h, "/?format=json")
 	require.Equal(t, http.StatusOK, page.Code)
 	var got struct{ Engines []engine }
 	require.NoError(t, json.Unmarshal(page.Body.Bytes(), &got))

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -62,8 +63,10 @@ type source struct {
 	next    time.Time // of the frame after last
 	pools   []shown
 	loops   []shownLoop
+	sources []answered
 	counts  []observe.Counts // of the cell's schedulers and of sources
-	asked   time.Time        // when pools and loops are next
+	callers []*caller        // of pools, loops and sources
+	asked   time.Time        // when callers are next
 	subs    []*observe.Subscription
 	told    uint64
 	recent  []decision
@@ -92,6 +95,12 @@ func newSource(cfg Config) *source {
 		}
 	}
 	slices.SortFunc(s.loops, func(a, b shownLoop) int { return cmp.Compare(a.name, b.name) })
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		if cfg.Sources[name] != nil {
+			s.sources = append(s.sources, answered{name: name})
+		}
+	}
+	s.prepare()
 	return s
 }
 
@@ -148,6 +157,7 @@ func (s *source) subscribe() {
 
 // frame returns the frame of now: a new one, unless the last is recent.
 func (s *source) frame() *frame {
+	s.ask()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -166,18 +176,6 @@ func (s *source) frame() *frame {
 // make makes a frame. Called with mu held.
 func (s *source) make(now time.Time) *frame {
 	f := &frame{at: now}
-	if !now.Before(s.asked) {
-		for i := range s.pools {
-			p := &s.pools[i]
-			p.stats, p.waiters = p.pool.Stats(), p.pool.Waiters()
-		}
-		for i := range s.loops {
-			s.loops[i].stats = s.loops[i].loop.Stats()
-		}
-		s.counts = nil
-		s.renew = true
-		s.asked = now.Add(max(overviews-every/2, 20*time.Since(now)))
-	}
 	s.hear()
 	f.told, f.recent = s.told, s.recent
 	cell := s.current()

@@ -38,6 +38,8 @@ type Config struct {
 	Loops map[string]Loop
 	// Sources are other engines to show with what they count, by name: the Stats method of a
 	// master of offers or of a flow scheduler. The schedulers of the cell are shown anyway.
+	// A call runs in a goroutine of its own, one at a time for each source. While it waits,
+	// the last answer is shown.
 	Sources map[string]func() observe.Counts
 	// Events adds the events of a stream to those that Pools tell.
 	Events *observe.Stream

@@ -485,6 +485,9 @@ function onEvent(name, data) {
     if (first && !document.querySelector("#decisions li")) addDecisions(value.decisions);
     totals(value);
     tables(value);
+    const dropped = $("dropped");
+    dropped.hidden = !value.decisionsDropped;
+    dropped.textContent = `${value.decisionsDropped.toLocaleString("en")} more came too fast to be shown.`;
   }
 }
 
