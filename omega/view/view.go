@@ -41,7 +41,9 @@ type Config struct {
 	// A call runs in a goroutine of its own, one at a time for each source. While it waits,
 	// the last answer is shown.
 	Sources map[string]func() observe.Counts
-	// Events adds the events of a stream to those that Pools tell.
+	// Events adds the events of a stream to those that Pools tell. A cell tells none: for the
+	// refusals and preemptions of its schedulers as they come, set this to the Events of the
+	// [loop.Config], flow.Config or offers.Config. Their counts are shown without it.
 	Events *observe.Stream
 	// Filter, if not nil, returns the text to show in place of a name, for example a hash
 	// or nothing at all. Kind is "machine", "attribute", "pool", "tenant", "label",
