@@ -90,10 +90,14 @@ func run(ctx context.Context, page *serve.Page, limit int64) (map[string]time.Du
 		if err != nil {
 			return err
 		}
-		return staff.Submit(func() {
+		err = staff.Submit(func() {
 			defer func() { _ = lease.Release() }() // fails only twice
 			task()
 		})
+		if err != nil { // such as that the workers are released: the task never runs
+			_ = lease.Release()
+		}
+		return err
 	}
 
 	var all errgroup.Group

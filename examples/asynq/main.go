@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -53,7 +54,7 @@ func play(addr string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d tasks of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
 	for _, turns := range []bool{false, true} {
-		waits, err := run(redis, turns)
+		waits, _, err := run(redis, turns)
 		if err != nil {
 			return err
 		}
@@ -90,8 +91,9 @@ func ask(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
 	return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
 }
 
-// run returns the waits of the small tenant.
-func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) {
+// run returns the waits of the small tenant, and how many tasks of the other began
+// while it waited.
+func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, between int64, err error) {
 	inspector := asynq.NewInspector(redis)
 	defer func() {
 		if e := inspector.DeleteQueue(queue, true); err == nil {
@@ -115,6 +117,7 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) 
 	}
 
 	waits := make(chan time.Duration, small)
+	var begun atomic.Int64 // tasks of the other tenant
 	var handler asynq.Handler = asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		if task.Type() == "small" {
 			var enqueued time.Time
@@ -122,6 +125,8 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) 
 				return err
 			}
 			waits <- time.Since(enqueued)
+		} else {
+			begun.Add(1)
 		}
 		select {
 		case <-time.After(work):
@@ -135,23 +140,24 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) 
 	}
 	if turns {
 		if handler, err = takeTurns(&cfg, handler); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	if err := enqueue("flood", flood, time.Time{}); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	server := asynq.NewServer(redis, cfg)
 	if err := server.Start(handler); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer server.Shutdown()
 	if err := enqueue("small", small, time.Now()); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	before := begun.Load()
 	var list []time.Duration
 	for range small {
 		list = append(list, <-waits)
 	}
-	return list, nil
+	return list, begun.Load() - before, nil
 }

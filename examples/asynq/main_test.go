@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/servertest"
@@ -14,6 +15,16 @@ func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	require.NoError(t, play(servertest.Redis(t), &out))
 	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 3)
 	t.Log(out.String())
+}
+
+// With turns the small tenant is done before most of the other's tasks have begun. Alone it
+// comes after all of them.
+func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
+	waits, between, err := run(asynq.RedisClientOpt{Network: "unix", Addr: servertest.Redis(t)}, true)
+	require.NoError(t, err)
+	require.Len(t, waits, small)
+	t.Log(between, "tasks of the other between")
+	require.LessOrEqual(t, between, int64(flood*3/4))
 }
 
 // A program with Asynq adds 15 lines at most.

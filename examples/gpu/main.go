@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -33,7 +34,7 @@ func main() {
 	ctx := context.Background()
 	page, err := serve.Start(ctx)
 	if err == nil {
-		err = run(ctx, page, launch)
+		err = run(ctx, page, func(ctx context.Context, task, device string) error { return launch(ctx, os.Stdout, task, device) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gpu:", err)
@@ -111,15 +112,16 @@ func run(ctx context.Context, page *serve.Page, launch func(ctx context.Context,
 	return p.Close(ctx)
 }
 
-// launch runs a task in a process of its own, which ends when the lease is preempted.
-func launch(ctx context.Context, task, device string) error {
+// launch runs a task in a process of its own, which ends when the lease is preempted, and
+// copies what it prints.
+func launch(ctx context.Context, out io.Writer, task, device string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, "-child", task)
 	cmd.Env = append(os.Environ(), visible+"="+device)
-	out, err := cmd.Output()
-	fmt.Println(strings.TrimSpace(string(out)))
+	printed, err := cmd.Output()
+	fmt.Fprintln(out, strings.TrimSpace(string(printed)))
 	return err
 }

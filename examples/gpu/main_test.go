@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestMain is the child process as well: launch starts the binary of the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "-child" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The child sees the device of its lease, and no other that this process sees.
+func TestLaunch_ShowsOneDeviceToTheChild(t *testing.T) {
+	t.Setenv(visible, "0,1")
+	for device, want := range map[string]string{
+		"1": "training 7   sees device \"1\"\n",
+		"":  "training 7   sees device \"\"\n",
+	} {
+		var out strings.Builder
+		require.NoError(t, launch(t.Context(), &out, "training 7", device))
+		require.Equal(t, want, out.String())
+	}
+}
 
 // The clock is that of the bubble: tasks that never run end the test after an hour of it,
 // which takes no time.

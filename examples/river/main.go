@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -54,7 +55,7 @@ func main() {
 func play(ctx context.Context, url string, out io.Writer) error {
 	fmt.Fprintf(out, "%d jobs of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
 	for _, turns := range []bool{false, true} {
-		waits, err := run(ctx, url, turns)
+		waits, _, err := run(ctx, url, turns)
 		if err != nil {
 			return err
 		}
@@ -97,11 +98,12 @@ func ask(row *rivertype.JobRow) (string, pool.Request, error) {
 	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
 }
 
-// run returns the waits of the small tenant.
-func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err error) {
+// run returns the waits of the small tenant, and how many jobs of the other began
+// while it waited.
+func run(ctx context.Context, url string, turns bool) (_ []time.Duration, between int64, err error) {
 	db, err := open(ctx, url)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		if _, e := db.Exec(ctx, "DROP SCHEMA "+schema+" CASCADE"); err == nil {
@@ -111,10 +113,13 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err er
 	}()
 
 	waits := make(chan time.Duration, small)
+	var begun atomic.Int64 // jobs of the other tenant
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, j *river.Job[job]) error {
 		if !j.Args.Inserted.IsZero() {
 			waits <- time.Since(j.Args.Inserted)
+		} else {
+			begun.Add(1)
 		}
 		select {
 		case <-time.After(work):
@@ -133,12 +138,12 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err er
 	}
 	if turns {
 		if err := takeTurns(cfg); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	client, err := river.NewClient(riverpgxv5.New(db), cfg)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	insert := func(tenant string, n int, inserted time.Time) error {
 		list := make([]river.InsertManyParams, n)
@@ -151,19 +156,20 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err er
 		return err
 	}
 	if err := insert("flood", flood, time.Time{}); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := client.Start(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := insert("small", small, time.Now()); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	before := begun.Load()
 	var list []time.Duration
 	for range small {
 		list = append(list, <-waits)
 	}
-	return list, client.StopAndCancel(ctx)
+	return list, begun.Load() - before, client.StopAndCancel(ctx)
 }
 
 // open returns a database with the tables of River in a new schema.

@@ -16,6 +16,16 @@ func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	t.Log(out.String())
 }
 
+// With turns the small tenant is done before most of the other's jobs have begun. Alone it
+// comes after all of them.
+func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
+	waits, between, err := run(t.Context(), servertest.Postgres(t), true)
+	require.NoError(t, err)
+	require.Len(t, waits, small)
+	t.Log(between, "jobs of the other between")
+	require.LessOrEqual(t, between, int64(flood*3/4))
+}
+
 // A program with River adds 15 lines at most.
 func TestTakeTurns_IsShort(t *testing.T) {
 	lines := servertest.BodyLines(t, "main.go", "takeTurns", "ask")

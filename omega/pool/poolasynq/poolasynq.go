@@ -105,7 +105,8 @@ func New(cfg Config) (*Middleware, error) {
 // A task is put off where
 //
 //   - too many tasks of the tenant wait, or the wait was too long,
-//   - the handler fails after the lease was preempted,
+//   - the handler fails after the lease was preempted, but for [asynq.SkipRetry] and
+//     [asynq.RevokeTask], which it returns as they are,
 //   - the pool is closed.
 //
 // One that has no retry left waits as long inside the call, and asks again, until ctx ends.
@@ -120,12 +121,16 @@ func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 			if err != nil {
 				return err
 			}
+			var own error // of the handler
 			again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
-				return next.ProcessTask(ctx, task)
+				own = next.ProcessTask(ctx, task)
+				return own
 			})
 			switch {
 			case again <= 0:
 				return err
+			case errors.Is(own, asynq.SkipRetry) || errors.Is(own, asynq.RevokeTask):
+				return own
 			case !lastTry(ctx):
 				return &laterError{again, err}
 			}

@@ -26,6 +26,7 @@ package poolriver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -94,7 +95,8 @@ func New(cfg Config) (*Middleware, error) {
 // A job is put off by [river.JobSnooze], which spends no attempt, where
 //
 //   - too many jobs of the tenant wait, or the wait was too long,
-//   - the worker fails after the lease was preempted,
+//   - the worker fails after the lease was preempted, but for [river.JobCancel] and
+//     [river.JobSnooze], which it returns as they are,
 //   - the pool is closed.
 //
 // It is put off for Snooze at least. The jobs of a tenant come back one after the other,
@@ -106,9 +108,25 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner fu
 	if err != nil {
 		return err
 	}
-	again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error { return doInner(ctx) })
-	if again > 0 {
-		return river.JobSnooze(again)
+	var own error // of the worker
+	again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+		own = doInner(ctx)
+		return own
+	})
+	switch {
+	case again <= 0:
+		return err
+	case isLastWord(own):
+		return own
 	}
-	return err
+	return river.JobSnooze(again)
+}
+
+// isLastWord reports whether a worker says by its error what becomes of the job.
+func isLastWord(err error) bool {
+	var (
+		cancel *river.JobCancelError
+		snooze *river.JobSnoozeError
+	)
+	return errors.As(err, &cancel) || errors.As(err, &snooze)
 }
