@@ -230,6 +230,10 @@ func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 			release(t, arrived(got))
 		}
 	})
+	again, err = (&pool.Backlog{Workers: -1}).Do(t.Context(), p, "c", one, fails(nil))
+	require.ErrorIs(t, err, pool.ErrConfig)
+	require.EqualError(t, err, "pool: Backlog.Workers -1, want 0 or more: invalid configuration")
+	require.Zero(t, again)
 	_, err = (*pool.Backlog)(nil).Do(t.Context(), p, "c", one, fails(nil))
 	require.ErrorIs(t, err, resources.ErrNil)
 	require.NoError(t, p.Close(t.Context()))

@@ -41,8 +41,12 @@ func (o *roundRobin) enter(tenant int) {
 }
 
 func (o *roundRobin) pull(worker int) func() {
-	for i := range o.places {
-		place := (o.served[worker] + 1 + i) % len(o.places)
+	place := o.served[worker]
+	for range o.places {
+		// No modulo: after the list has shrunk it would skip the places at the beginning.
+		if place++; place >= len(o.places) {
+			place = 0
+		}
 		tenant := o.places[place]
 		if tenant == hole {
 			continue

@@ -34,6 +34,20 @@
 //
 // A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
 // which is 5 s by default. 100 ms suit a pool better.
+//
+// Asynq calls [asynq.Config.ErrorHandler] for each task that is put off as well, thousands
+// of times in a flood. One that reports errors returns where IsFailure is false.
+//
+// # Several processes, and crashes
+//
+// A pool is that of one process. Slots, turns, limits and guarantees hold in each process
+// by itself: three servers with four slots each run twelve tasks at a time. So divide the
+// slots by the processes, or work the queue in one of them.
+//
+// A process that is killed loses no task that has a retry left. Asynq takes the tasks
+// that ran or waited in the pool for active ones, so each has spent a retry. Asynq
+// archives a task without a retry left. With MaxRetry(0) these are up to Concurrency
+// tasks, most of which have not begun.
 package poolasynq
 
 import (
@@ -61,12 +75,13 @@ type Config struct {
 	Delay time.Duration
 	// Workers is the Concurrency of the server. A task waits in the pool only where no
 	// more of its tenant wait than workers are left: see [pool.Backlog]. 0 means that
-	// [pool.Settings.Queue] alone bounds the tasks that wait.
+	// [pool.Settings.Queue] alone bounds the tasks that wait: without one, a tenant that
+	// floods takes all workers.
 	Workers int
 }
 
-// Middleware runs each task with a lease of a pool. It is safe for concurrent use. Its
-// three methods go together:
+// Middleware runs each task with a lease of a pool. It is from [New]: the zero Middleware
+// fails each task. It is safe for concurrent use. Its three methods go together:
 //
 //	server := asynq.NewServer(redis, asynq.Config{
 //		IsFailure:      m.IsFailure,
@@ -116,6 +131,9 @@ func New(cfg Config) (*Middleware, error) {
 // handler, and [pool.ErrNeed] of a need that no machine could meet.
 func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		if m == nil || m.cfg.Pool == nil {
+			return fmt.Errorf("poolasynq: the Middleware is not from New: %w", pool.ErrConfig)
+		}
 		for {
 			tenant, ask, err := m.cfg.Ask(ctx, task)
 			if err != nil {

@@ -85,3 +85,12 @@ func TestHandler_ReturnsTheLastWordOfAPreemptedHandler(t *testing.T) {
 		})
 	}
 }
+
+func TestHandler_FailsWithoutNew(t *testing.T) {
+	for _, m := range []*poolasynq.Middleware{nil, {}} {
+		h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
+		err := h.ProcessTask(t.Context(), asynq.NewTask("a", nil))
+		require.ErrorIs(t, err, pool.ErrConfig)
+		require.EqualError(t, err, "poolasynq: the Middleware is not from New: pool: invalid configuration")
+	}
+}

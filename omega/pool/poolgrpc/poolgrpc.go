@@ -84,6 +84,9 @@ func (a *admitted) Context() context.Context { return a.ctx }
 
 // admit calls fn with a lease, and returns the status of a call that is not served.
 func (in *Interceptors) admit(ctx context.Context, method string, fn func(context.Context) error) error {
+	if in == nil || in.cfg.Pool == nil {
+		return status.Error(codes.Internal, "poolgrpc: the Interceptors are not from New: "+pool.ErrConfig.Error())
+	}
 	tenant, ask, err := in.cfg.Ask(ctx, method)
 	if err != nil {
 		if _, ok := status.FromError(err); ok {

@@ -220,6 +220,14 @@ func TestNew_RefusesAConfigWithoutPoolOrAsk(t *testing.T) {
 	}
 }
 
+func TestUnary_FailsWithoutNew(t *testing.T) {
+	for _, in := range []*poolgrpc.Interceptors{nil, {}} {
+		_, err := in.Unary(t.Context(), nil, &grpc.UnaryServerInfo{}, func(context.Context, any) (any, error) { panic("not called") })
+		require.Equal(t, codes.Internal, status.Code(err))
+		require.ErrorContains(t, err, "poolgrpc: the Interceptors are not from New: pool: invalid configuration")
+	}
+}
+
 // BenchmarkUnary measures a call that does nothing, without gRPC around it.
 func BenchmarkUnary(b *testing.B) {
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "server", Capacity: resources.Vector{1}}}})

@@ -22,12 +22,24 @@
 //     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
 //     put off. River's RescueStuckJobsAfter counts the wait, so MaxWait should be well
 //     below it. JobTimeout begins after the wait.
+//
+// # Several processes, and crashes
+//
+// A pool is that of one process. Slots, turns, limits and guarantees hold in each process
+// by itself: three worker processes with four slots each run twelve jobs at a time. So
+// divide the slots by the processes, or work the queue in one of them.
+//
+// A process that is killed loses no job that has an attempt left. River takes the jobs
+// that ran or waited in the pool for running ones, so each has spent an attempt. River
+// discards a job on its last attempt. With MaxAttempts 1 these are up to MaxWorkers jobs,
+// most of which have not begun.
 package poolriver
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -44,26 +56,28 @@ type Config struct {
 	// Pool admits the jobs.
 	Pool *pool.Pool
 	// Ask returns the tenant of a job and what it asks of the pool, such as from its
-	// Metadata, Tags or Queue. An error is that of the job.
+	// Metadata, Tags or Queue. An error is that of the job. A [pool.Request] of a higher
+	// Priority comes first, and River's 1 is the highest: 5 - job.Priority keeps its order.
 	Ask func(*rivertype.JobRow) (tenant string, ask pool.Request, err error)
 	// Snooze is the shortest time for which a job is put off. 0 means [DefaultSnooze].
 	// River looks for jobs each FetchPollInterval, 1 s by default, so many come back later.
 	Snooze time.Duration
-	// Workers is the MaxWorkers of the River queue, of several queues the smallest. A job
-	// waits in the pool only where no more of its tenant wait than workers are left: see
-	// [pool.Backlog]. 0 means that [pool.Settings.Queue] alone bounds the jobs that wait.
+	// Workers is the MaxWorkers of the River queue, of several queues the smallest; each
+	// queue is counted by itself. A job waits in the pool only where no more of its tenant
+	// wait than workers are left: see [pool.Backlog]. 0 means that [pool.Settings.Queue]
+	// alone bounds the jobs that wait: without one, a tenant that floods takes all workers.
 	Workers int
 }
 
-// Middleware is a River middleware that runs each job with a lease of a pool. It is
-// safe for concurrent use.
+// Middleware is a River middleware that runs each job with a lease of a pool. It is from
+// [New]: the zero Middleware fails each job. It is safe for concurrent use.
 //
 //	middleware, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
 //	client, err := river.NewClient(driver, &river.Config{Middleware: []rivertype.Middleware{middleware}, …})
 type Middleware struct {
 	river.MiddlewareDefaults
-	cfg     Config
-	backlog pool.Backlog
+	cfg      Config
+	backlogs sync.Map // of *pool.Backlog by River queue, as each has workers of its own
 }
 
 var _ rivertype.WorkerMiddleware = (*Middleware)(nil)
@@ -83,9 +97,16 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Snooze == 0 {
 		cfg.Snooze = DefaultSnooze
 	}
-	m := &Middleware{cfg: cfg}
-	m.backlog.Least, m.backlog.Workers = cfg.Snooze, cfg.Workers
-	return m, nil
+	return &Middleware{cfg: cfg}, nil
+}
+
+// backlog returns the backlog of a River queue.
+func (m *Middleware) backlog(queue string) *pool.Backlog {
+	b, ok := m.backlogs.Load(queue)
+	if !ok {
+		b, _ = m.backlogs.LoadOrStore(queue, &pool.Backlog{Least: m.cfg.Snooze, Workers: m.cfg.Workers})
+	}
+	return b.(*pool.Backlog) //nolint:forcetypeassert // nothing else is stored
 }
 
 // Work waits for the turn of the job's tenant, and calls the worker with a lease. The
@@ -104,12 +125,15 @@ func New(cfg Config) (*Middleware, error) {
 // of the job: that of Ask, of the worker, and [pool.ErrNeed] of a need that no machine
 // could meet.
 func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner func(context.Context) error) error {
+	if m == nil || m.cfg.Pool == nil {
+		return fmt.Errorf("poolriver: the Middleware is not from New: %w", pool.ErrConfig)
+	}
 	tenant, ask, err := m.cfg.Ask(job)
 	if err != nil {
 		return err
 	}
 	var own error // of the worker
-	again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+	again, err := m.backlog(job.Queue).Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
 		own = doInner(ctx)
 		return own
 	})

@@ -346,12 +346,12 @@ func TestWork_ServesHigherPrioritiesOfATenantFirst(t *testing.T) {
 		held, ok := p.TryAcquire("b", resources.Vector{1})
 		require.True(t, ok)
 		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
-			return "a", pool.Request{Needs: []resources.Vector{{1}}, Priority: job.Priority}, nil
+			return "a", pool.Request{Needs: []resources.Vector{{1}}, Priority: 5 - job.Priority}, nil
 		}})
 		require.NoError(t, err)
 		var order []int
 		var jobs sync.WaitGroup
-		for _, priority := range []int{1, 3, 2} {
+		for _, priority := range []int{2, 3, 1} {
 			jobs.Go(func() {
 				err := m.Work(t.Context(), &rivertype.JobRow{Priority: priority}, func(context.Context) error {
 					order = append(order, priority)
@@ -365,7 +365,7 @@ func TestWork_ServesHigherPrioritiesOfATenantFirst(t *testing.T) {
 		}
 		require.NoError(t, held.Release())
 		jobs.Wait()
-		require.Equal(t, []int{3, 2, 1}, order)
+		require.Equal(t, []int{1, 2, 3}, order, "1 is the highest of River")
 	})
 }
 

@@ -87,3 +87,39 @@ func TestWork_ReturnsTheLastWordOfAPreemptedWorker(t *testing.T) {
 		})
 	}
 }
+
+// Each River queue has workers of its own, so a flood in one leaves those of another.
+func TestWork_CountsTheWorkersOfEachQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := servertest.Slots(t, 1)
+		held, ok := p.TryAcquire("holder", resources.Vector{1})
+		require.True(t, ok)
+		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Workers: 3})
+		require.NoError(t, err)
+		ended := make(chan error, 3)
+		work := func(queue, tenant string) {
+			go func() {
+				job := &rivertype.JobRow{Queue: queue, Metadata: []byte(`{"tenant": "` + tenant + `"}`)}
+				ended <- m.Work(t.Context(), job, func(context.Context) error { return nil })
+			}()
+			synctest.Wait()
+			time.Sleep(time.Nanosecond) // for what does not wait
+			synctest.Wait()
+		}
+		work("first", "a")
+		work("first", "b")  // with a worker left
+		work("second", "c") // as the first in its queue
+		require.NoError(t, held.Release())
+		for range 3 {
+			require.NoError(t, <-ended)
+		}
+	})
+}
+
+func TestWork_FailsWithoutNew(t *testing.T) {
+	for _, m := range []*poolriver.Middleware{nil, {}} {
+		err := m.Work(t.Context(), &rivertype.JobRow{}, func(context.Context) error { return nil })
+		require.ErrorIs(t, err, pool.ErrConfig)
+		require.EqualError(t, err, "poolriver: the Middleware is not from New: pool: invalid configuration")
+	}
+}
