@@ -30,6 +30,10 @@ type Config struct {
 	// prefix: see [pool.Pool.Acquire]. The method is the full one, such as
 	// "/package.Service/Method". An error without a status is one of INVALID_ARGUMENT.
 	Ask func(ctx context.Context, method string) (tenant string, ask pool.Request, err error)
+	// Refuse returns the error of a call that is not served. It gets the status of
+	// [Interceptors] and the error of the pool, which may name other tenants and machines.
+	// Nil: the status, which names the tenant of the call alone.
+	Refuse func(ctx context.Context, refused *status.Status, err error) error
 }
 
 // Interceptors admits the calls of a server: each waits for its tenant's turn before the
@@ -54,6 +58,9 @@ type Interceptors struct{ cfg Config }
 func New(cfg Config) (*Interceptors, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolgrpc: Pool or Ask is nil, want both: %w", pool.ErrConfig)
+	}
+	if cfg.Refuse == nil {
+		cfg.Refuse = func(_ context.Context, refused *status.Status, _ error) error { return refused.Err() }
 	}
 	return &Interceptors{cfg}, nil
 }
@@ -99,27 +106,32 @@ func (in *Interceptors) admit(ctx context.Context, method string, fn func(contex
 		began = true
 		return fn(ctx)
 	})
-	switch {
-	case errors.Is(err, pool.ErrPreempted):
-		return retry(codes.Aborted, 0, err)
-	case began:
+	preempted := errors.Is(err, pool.ErrPreempted)
+	if began && !preempted {
 		return err
+	}
+	var refused *status.Status
+	after, later := pool.RetryAfter(err)
+	switch {
+	case preempted:
+		refused = retry(codes.Aborted, 0, fmt.Sprintf("the call of %q was preempted, call again", tenant))
 	case errors.Is(err, pool.ErrClosed):
-		return status.Error(codes.Unavailable, err.Error())
+		refused = status.New(codes.Unavailable, "the pool is closed")
 	case ctx.Err() != nil:
-		return status.FromContextError(ctx.Err()).Err()
+		refused = status.FromContextError(ctx.Err())
+	case later:
+		refused = retry(codes.ResourceExhausted, after, fmt.Sprintf("too many calls of %q, call again after %v", tenant, after.Round(time.Millisecond)))
+	default:
+		refused = status.Newf(codes.InvalidArgument, "the tenant %q is invalid, or its call could never be served", tenant)
 	}
-	if after, ok := pool.RetryAfter(err); ok {
-		return retry(codes.ResourceExhausted, after, err)
-	}
-	return status.Error(codes.InvalidArgument, err.Error())
+	return in.cfg.Refuse(ctx, refused, err)
 }
 
 // retry returns a status that tells when to call again.
-func retry(code codes.Code, after time.Duration, err error) error {
-	s, failed := status.New(code, err.Error()).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
-	if failed != nil {
-		return status.Error(code, err.Error())
+func retry(code codes.Code, after time.Duration, text string) *status.Status {
+	s := status.New(code, text)
+	if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)}); err == nil {
+		return detailed
 	}
-	return s.Err()
+	return s
 }

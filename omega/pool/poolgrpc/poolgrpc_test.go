@@ -228,6 +228,36 @@ func TestUnary_FailsWithoutNew(t *testing.T) {
 	}
 }
 
+// The status names no tenant but that of the call, and no machine: these are the affair of
+// other clients. Refuse gets all.
+func TestUnary_TellsAClientNothingOfOthers(t *testing.T) {
+	w := newWorld(t)
+	owner, err := w.pool.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
+	require.NoError(t, err)
+	held, err := owner.Acquire(t.Context(), resources.Vector{1})
+	require.NoError(t, err)
+	var whole error
+	talkative, err := poolgrpc.New(poolgrpc.Config{Pool: w.pool, Ask: tenantOf, Refuse: func(_ context.Context, s *status.Status, err error) error {
+		whole = err
+		return status.Error(s.Code(), err.Error())
+	}})
+	require.NoError(t, err)
+	for tenant, want := range map[string]string{
+		"a":     `too many calls of "a", call again after `,
+		"large": `the tenant "large" is invalid, or its call could never be served`,
+	} {
+		text := status.Convert(w.call(t.Context(), tenant)).Message()
+		require.Contains(t, text, want)
+		require.NotContains(t, text, "owner")
+		require.NotContains(t, text, "server")
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("tenant", tenant))
+		_, err = talkative.Unary(ctx, nil, &grpc.UnaryServerInfo{}, func(context.Context, any) (any, error) { panic("not called") })
+		require.NotContains(t, whole.Error(), want)
+		require.Equal(t, whole.Error(), status.Convert(err).Message())
+	}
+	require.NoError(t, held.Release())
+}
+
 // BenchmarkUnary measures a call that does nothing, without gRPC around it.
 func BenchmarkUnary(b *testing.B) {
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "server", Capacity: resources.Vector{1}}}})

@@ -25,7 +25,8 @@ type Config struct {
 	// An error is answered with 400.
 	Ask func(*http.Request) (tenant string, ask pool.Request, err error)
 	// Refuse answers a request that is not admitted. The status, and the header
-	// Retry-After, are those of [New]. Nil: the answer is the text of the error.
+	// Retry-After, are those of [New]. The error may name other tenants and machines. Nil:
+	// the answer is the text of an error of Ask, and else that of the status.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
@@ -45,16 +46,20 @@ func New(cfg Config) (func(next http.Handler) http.Handler, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolhttp: Pool or Ask is nil, want both: %w", pool.ErrConfig)
 	}
+	failed := cfg.Refuse // of Ask
 	if cfg.Refuse == nil {
-		cfg.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+		failed = func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 			http.Error(w, err.Error(), status)
+		}
+		cfg.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, _ error) {
+			http.Error(w, http.StatusText(status), status)
 		}
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			tenant, ask, err := cfg.Ask(r)
 			if err != nil {
-				cfg.Refuse(w, r, http.StatusBadRequest, err)
+				failed(w, r, http.StatusBadRequest, err)
 				return
 			}
 			admitted := false

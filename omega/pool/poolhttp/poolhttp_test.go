@@ -150,6 +150,23 @@ func TestNew_LeavesTheAnswerOfAPreemptedHandler(t *testing.T) {
 	})
 }
 
+// The answer names no other tenant and no machine: these are the affair of other clients.
+func TestNew_TellsAClientNothingOfOthers(t *testing.T) {
+	w := newWorld(t, nil)
+	own := error(nil)
+	admit, err := poolhttp.New(poolhttp.Config{Pool: w.pool, Ask: func(*http.Request) (string, pool.Request, error) {
+		return "a", pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, own
+	}})
+	require.NoError(t, err)
+	w.handler = admit(nil)
+	held, ok := w.pool.TryAcquire("other", resources.Vector{1})
+	require.True(t, ok)
+	require.Equal(t, "Too Many Requests\n", w.serve(t.Context()).Body.String())
+	own = errors.New("no such customer")
+	require.Equal(t, "no such customer\n", w.serve(t.Context()).Body.String())
+	require.NoError(t, held.Release())
+}
+
 func TestNew_ReleasesTheLeaseOfAPanic(t *testing.T) {
 	w := newWorld(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	require.PanicsWithValue(t, http.ErrAbortHandler, func() { w.serve(t.Context(), "Tenant", "a") })
