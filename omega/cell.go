@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v3"
 
@@ -98,6 +99,8 @@ type Cell struct {
 	epoch   atomics.Uint32 // odd while one is taken
 
 	acknowledged atomics.Pointer[acknowledged] // during the cut that is taken
+
+	fenced atomic.Uint64 // successions that have fenced the machines; decides no more than what a refresh reads
 
 	mu        atomics.Mutex    // guards the fields below, and changes to the maps and lists
 	total     resources.Vector // capacity of all machines; see admit

@@ -127,8 +127,8 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 }
 
 // touch loads what the items of tx will look at on their machines, for the caches alone. The
-// loads of one machine do not wait here for those of another. Later they would: a swap lies
-// between them.
+// loads of one machine mostly do not wait here for those of another: a version that another
+// scheduler has made is kept by an exchange. Later all of them would, behind a swap each.
 func (s *Scheduler) touch(tx *Txn) {
 	c, maker := s.cell, s.maker.Number()
 	last := uint32(math.MaxUint32)

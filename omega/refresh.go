@@ -12,7 +12,9 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	}
 	s.giveBack()
 	s.grow(n)
-	u := updating{visit: visit}
+	fenced := s.cell.fenced.Load()
+	u := updating{visit: visit, exact: s.fenced != fenced}
+	s.fenced = fenced
 	for node := 0; node < min(n, int(unstamped)); {
 		words := s.cell.words.from(uint32(node))
 		words = words[:min(len(words), min(n, int(unstamped))-node)]
@@ -39,6 +41,7 @@ const fetched = 32
 // without asking whether the garbage collector is at work, and keep nothing alive.
 type updating struct {
 	visit  func(node int)
+	exact  bool // machines may have been fenced since the last refresh
 	copied int
 	n      int // machines with words that are not as the snapshot saw them
 	nodes  [fetched]uint32
@@ -151,10 +154,12 @@ func (s *Snapshot) fetchSpecs(nodes []uint32) {
 }
 
 // differs reports whether v is another state of its machine than old, an earlier version
-// or nil. Each version has a number of its own but for the fence of a cut, which has an
-// odd epoch. So old, which has mostly left the caches, is seldom read.
-func (v *version) differs(old *version) bool {
-	return old == nil || v != old && (v.epoch&1 == 0 || v.seq != old.seq)
+// or nil. Each version has a number of its own but for a fence. That of a cut has an odd
+// epoch. That of a succession has not, so exact tells whether there was one. Otherwise
+// old, which has mostly left the caches, is not read. A succession in progress may
+// make a machine differ that does not.
+func (v *version) differs(old *version, exact bool) bool {
+	return old == nil || v != old && (!exact && v.epoch&1 == 0 || v.seq != old.seq)
 }
 
 // renew makes raw what the snapshot saw of a machine.
@@ -174,7 +179,7 @@ func (s *Snapshot) renew(u *updating, node int, raw *object) {
 		u.copied++
 	}
 	s.absorbed[word] &^= bit
-	if u.visit != nil && (absorbed || val.differs(old)) {
+	if u.visit != nil && (absorbed || val.differs(old, u.exact)) {
 		u.visit(node)
 	}
 }

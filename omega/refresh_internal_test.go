@@ -57,6 +57,16 @@ func TestSnapshot_RefreshEachTellsAFenceFromAChange(t *testing.T) {
 	claim("a")
 	claim("d")
 	require.Equal(t, []string{"a", "d"}, visited())
+
+	s, err = cell.Replace("s")
+	require.NoError(t, err)
+	require.Empty(t, visited(), "a succession fences all machines, and changes none")
+	claim("b")
+	require.Equal(t, []string{"b"}, visited())
+	s, err = cell.Replace("s")
+	require.NoError(t, err)
+	claim("c")
+	require.Equal(t, []string{"c"}, visited())
 }
 
 // A machine with a gang that is not decided is looked at by each refresh, and visited once

@@ -44,13 +44,15 @@ type Snapshot struct {
 	at   time.Time // of the last refresh
 	mask *Mask     // the owner's at that time, or when Wait refreshed it since
 
+	fenced uint64 // successions up to the last refresh
+
 	lapsed bool // reservations were over at that time, and their room is free here
 
 	loaded int64 // has no meaning: what is loaded for the caches alone has to end somewhere
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [64]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [120]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that reading the ID takes no look at the

@@ -58,6 +58,7 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	for node := range c.nodes.Load() {
 		c.fence(node)
 	}
+	c.fenced.Add(1)
 	// The old one may have been woken and not have passed that on, or still
 	// wait itself.
 	c.wakeAll()

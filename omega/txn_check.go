@@ -47,7 +47,8 @@ func (t *Txn) checkClaims(s *Scheduler) error {
 		if err := t.checkClaim(s, i); err != nil {
 			return err
 		}
-		// Neither the sum before nor the need is more than 2^62, so that they do not overflow.
+		// Neither the sum before nor the need is more than 2^62, so that an overflow is negative.
+		// Check refuses that.
 		give(&sum, &it.claim.Need)
 		all := sum[0] | sum[1] | sum[2] | sum[3] | sum[4] | sum[5] | sum[6] | sum[7]
 		if uint64(all) > uint64(resources.MaxQuantity) && sum.Check() != nil {

@@ -58,7 +58,7 @@ func (b *Backlog) Do(
 	}
 	began := false
 	if b.Workers > 0 {
-		if !b.enter(tenant) {
+		if !b.enter(tenant) && r.MaxWait >= 0 {
 			r.MaxWait = 1 // the shortest
 		}
 		defer func() { b.leave(tenant, began) }()

@@ -311,7 +311,7 @@ func (cm *committer) nameAccounts(ctx context.Context) (err error) {
 			accounts = append(accounts, a)
 		}
 	})
-	l.unnamed = l.unnamed[len(accounts):] // with those that were added meanwhile
+	defer func() { l.unnamed = slices.Delete(l.unnamed, 0, len(accounts)) }() // not those that were added meanwhile
 	list = list[:len(accounts)]
 	for i, t := range list {
 		t.named, t.account = true, accounts[i]
