@@ -20,6 +20,7 @@ const (
 // pointer is the value of the key that names the last checkpoint.
 type pointer struct {
 	at, before journal.Position // of it, and of the checkpoint before
+	count      uint64           // of its parts
 	parts      string           // prefix of its parts
 	changed    int64            // revision of the value, 0 for none
 	revision   int64            // of the answer
@@ -41,17 +42,18 @@ func (s *Store) pointer(ctx context.Context) (p pointer, err error) {
 		return p, nil
 	}
 	value := answer.Kvs[0].Value
-	if len(value) < 16 {
+	if len(value) < 24 {
 		return p, fmt.Errorf("%w: checkpoint named by %d bytes", journal.ErrDamaged, len(value))
 	}
 	p.at, p.before = journal.Position(binary.BigEndian.Uint64(value)), journal.Position(binary.BigEndian.Uint64(value[8:]))
-	p.parts, p.changed = string(value[16:]), answer.Kvs[0].ModRevision
+	p.count, p.parts, p.changed = binary.BigEndian.Uint64(value[16:]), string(value[24:]), answer.Kvs[0].ModRevision
 	return p, nil
 }
 
 func (p *pointer) encode() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(p.at))
 	b = binary.BigEndian.AppendUint64(b, uint64(p.before))
+	b = binary.BigEndian.AppendUint64(b, p.count)
 	return string(b) + p.parts
 }
 
@@ -64,7 +66,7 @@ func (s *Store) Checkpoint(ctx context.Context) (journal.Position, io.ReadCloser
 	case p.changed == 0:
 		return 0, nil, nil
 	}
-	return p.at, &reader{ctx: ctx, store: s, next: p.parts, end: clientv3.GetPrefixRangeEnd(p.parts), revision: p.revision}, nil
+	return p.at, &reader{ctx: ctx, store: s, next: p.parts, end: clientv3.GetPrefixRangeEnd(p.parts), left: p.count, revision: p.revision}, nil
 }
 
 // reader reads the parts of a checkpoint as they are at one revision, although it is replaced
@@ -73,6 +75,7 @@ type reader struct {
 	ctx       context.Context //nolint:containedctx // of the call that it lives in
 	store     *Store
 	next, end string // keys
+	left      uint64 // parts to read
 	revision  int64
 	part      []byte // what is left of the present one
 }
@@ -83,9 +86,12 @@ func (r *reader) Read(b []byte) (int, error) {
 		switch {
 		case err != nil:
 			return 0, r.store.wrap(r.ctx, err)
-		case len(answer.Kvs) == 0:
+		case len(answer.Kvs) == 0 && r.left == 0:
 			return 0, io.EOF
+		case len(answer.Kvs) == 0 || r.left == 0:
+			return 0, r.store.wrap(r.ctx, fmt.Errorf("%w: checkpoint with other parts than were written", journal.ErrDamaged))
 		}
+		r.left--
 		r.part, r.next = answer.Kvs[0].Value, string(answer.Kvs[0].Key)+"\x00"
 	}
 	n := copy(b, r.part)
@@ -118,11 +124,13 @@ func (s *Store) Replace(ctx context.Context, at journal.Position, save func(io.W
 	if err = save(&w); err == nil {
 		err = w.flush()
 	}
-	if err == nil {
-		err = s.point(ctx, pointer{at: at, parts: mine})
-	}
 	if err != nil {
-		_, _ = s.client.Delete(ctx, mine, clientv3.WithPrefix())
+		_, _ = s.client.Delete(ctx, mine, clientv3.WithPrefix()) // no pointer names them
+		return s.wrap(ctx, err)
+	}
+	// After an error of point the pointer may name the parts, now or later. They stay: the next checkpoint
+	// deletes those that have no effect.
+	if err = s.point(ctx, pointer{at: at, count: uint64(w.parts), parts: mine}); err != nil {
 		return s.wrap(ctx, err)
 	}
 	return nil
@@ -141,15 +149,21 @@ func (s *Store) point(ctx context.Context, p pointer) error {
 			return err
 		}
 		p.before = last.at
+		// A deletion of parts is of all of a checkpoint, so the first one stands for the others.
+		whole := clientv3.Compare(clientv3.CreateRevision(part(p.parts, 0)), ">", 0)
 		answer, err := s.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(s.pointerKey()), "=", last.changed)).
-			Then(clientv3.OpPut(s.pointerKey(), p.encode())).Commit()
-		if err != nil {
+			If(clientv3.Compare(clientv3.ModRevision(s.pointerKey()), "=", last.changed), whole).
+			Then(clientv3.OpPut(s.pointerKey(), p.encode())).
+			Else(clientv3.OpGet(part(p.parts, 0), clientv3.WithCountOnly())).Commit()
+		switch {
+		case err != nil:
 			return err
+		case !answer.Succeeded && answer.Responses[0].GetResponseRange().GetCount() == 0:
+			return fmt.Errorf("the parts of the checkpoint at position %d were deleted as it was written", p.at)
+		case !answer.Succeeded:
+			continue // another one did
 		}
-		if answer.Succeeded { // else another one did
-			break
-		}
+		break
 	}
 	// Also the parts that another process writes for an earlier position: they have no effect.
 	_, _ = s.client.Delete(ctx, s.pointerKey()+"/", clientv3.WithRange(fmt.Sprintf("%s/%016x", s.pointerKey(), p.at)))
@@ -180,6 +194,9 @@ func (s *Store) trim(ctx context.Context, before int64) {
 	}
 }
 
+// part returns the key of a part.
+func part(prefix string, n int) string { return fmt.Sprintf("%s%08x", prefix, n) }
+
 // writer writes the parts of a checkpoint.
 type writer struct {
 	ctx    context.Context //nolint:containedctx // of the call that it lives in
@@ -203,11 +220,12 @@ func (w *writer) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// flush writes a part. There is one at least, of a checkpoint without bytes too.
 func (w *writer) flush() error {
-	if len(w.buf) == 0 {
+	if len(w.buf) == 0 && w.parts > 0 {
 		return nil
 	}
-	_, err := w.store.client.Put(w.ctx, fmt.Sprintf("%s%08x", w.prefix, w.parts), string(w.buf))
+	_, err := w.store.client.Put(w.ctx, part(w.prefix, w.parts), string(w.buf))
 	w.parts, w.buf = w.parts+1, w.buf[:0]
 	return err
 }

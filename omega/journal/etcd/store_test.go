@@ -182,8 +182,103 @@ func TestStore_Tells(t *testing.T) {
 		require.True(t, bytes.Equal(want, got))
 		answer, err := client.Get(ctx, "replaced/checkpoint/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		require.NoError(t, err)
-		require.Zero(t, answer.Count, "parts of earlier checkpoints")
+		require.Equal(t, int64(1), answer.Count, "parts of earlier checkpoints")
 	})
+	t.Run("nothing of a checkpoint with an unknown outcome", func(t *testing.T) {
+		other := connect(t, m.endpoints)
+		kv := &forgetful{KV: other.KV}
+		other.KV = kv
+		store := open(t, other, "unknown")
+		fill(store, 9)
+		want := bytes.Repeat([]byte("checkpoint"), 100<<10)
+		write := func(w io.Writer) error {
+			_, err := w.Write(want)
+			return err
+		}
+		kv.forgets = true
+		require.ErrorIs(t, store.Replace(ctx, 3, write), errForgotten)
+		kv.forgets = false
+		at, r, err := store.Checkpoint(ctx)
+		require.NoError(t, err)
+		require.Equal(t, journal.Position(3), at)
+		got, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got))
+		require.NoError(t, store.Replace(ctx, 3, write))
+		require.NoError(t, store.Replace(ctx, 4, nothing))
+		answer, err := client.Get(ctx, "unknown/checkpoint/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		require.NoError(t, err)
+		require.Equal(t, int64(1), answer.Count, "parts of earlier checkpoints")
+	})
+	t.Run("that parts of a checkpoint are gone", func(t *testing.T) {
+		store := open(t, client, "gone")
+		fill(store, 9)
+		drop := func(key string) {
+			_, err := client.Delete(ctx, key, clientv3.WithPrefix())
+			require.NoError(t, err)
+		}
+		write := func(w io.Writer) error {
+			_, err := w.Write(make([]byte, 3<<19))
+			return err
+		}
+		require.ErrorContains(t, store.Replace(ctx, 3, func(w io.Writer) error {
+			if err := write(w); err != nil {
+				return err
+			}
+			drop("gone/checkpoint/")
+			return nil
+		}), "were deleted as it was written")
+		at, _, err := store.Checkpoint(ctx)
+		require.NoError(t, err)
+		require.Zero(t, at)
+		require.NoError(t, store.Replace(ctx, 3, write))
+		answer, err := client.Get(ctx, "gone/checkpoint/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		require.NoError(t, err)
+		require.Len(t, answer.Kvs, 3)
+		drop(string(answer.Kvs[2].Key))
+		_, r, err := store.Checkpoint(ctx)
+		require.NoError(t, err)
+		_, err = io.ReadAll(r)
+		failure(t, err, journal.ErrDamaged, "other parts")
+	})
+}
+
+var errForgotten = errors.New("answer is lost")
+
+// forgetful is a client that loses the answers of transactions.
+type forgetful struct {
+	clientv3.KV
+	forgets bool
+}
+
+func (f *forgetful) Txn(ctx context.Context) clientv3.Txn { return &forgetfulTxn{f.KV.Txn(ctx), f} }
+
+type forgetfulTxn struct {
+	clientv3.Txn
+	kv *forgetful
+}
+
+func (x *forgetfulTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
+	x.Txn = x.Txn.If(cs...)
+	return x
+}
+
+func (x *forgetfulTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *forgetfulTxn) Else(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Else(ops...)
+	return x
+}
+
+func (x *forgetfulTxn) Commit() (*clientv3.TxnResponse, error) {
+	answer, err := x.Txn.Commit()
+	if err == nil && x.kv.forgets {
+		return nil, errForgotten
+	}
+	return answer, err
 }
 
 // first returns the error of the first pair of a walk.
