@@ -28,7 +28,7 @@ type Config struct {
 // walk is begun again. The first one is a thousandth of that, and each is twice the one before.
 const longestWait = time.Second
 
-// maxEntry is the size beyond which a batch takes no further operation.
+// maxEntry bounds the operations of an entry, unless it is of one operation, which may be larger.
 const maxEntry = 256 << 10
 
 // Cell is a cell that is kept in a journal. Its changes, and those of its schedulers, wait
@@ -88,24 +88,27 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	if cfg.Checkpoint <= 0 {
 		cfg.Checkpoint = 64 << 20
 	}
-	for {
-		c, err := open(ctx, store, cfg)
-		if errors.Is(err, ErrTrimmed) && ctx.Err() == nil {
-			continue // another process has written a checkpoint since this one read the last
-		}
-		return c, err
+	c, from, err := open(ctx, store, cfg)
+	for again := true; again && errors.Is(err, ErrTrimmed) && ctx.Err() == nil; {
+		// Another process may have written a checkpoint since this one read the last. If there is no later
+		// one the next time, the store lacks entries. The loop ends: checkpoints have positions of entries.
+		before := from
+		c, from, err = open(ctx, store, cfg)
+		again = from > before
 	}
+	return c, err
 }
 
-// open is Open with the defaults of cfg.
-func open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
+// open is Open with the defaults of cfg. It also returns the position of the checkpoint.
+func open(ctx context.Context, store Store, cfg Config) (*Cell, Position, error) {
 	c := &Cell{
 		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1), saving: make(chan struct{}, 1),
 		state: state{sessions: make(map[Position]uint64)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
 	}
 	if err := c.load(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	from := c.saved // read before the goroutines start
 	c.life, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	opened := context.AfterFunc(ctx, func() { c.stop(context.Cause(ctx)) })
 	c.running.Go(c.read)
@@ -116,11 +119,11 @@ func open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	if err != nil {
 		c.stop(ErrClosed)
 		_ = until(ctx, &c.running)
-		return nil, err
+		return nil, from, err
 	}
 	c.Cell = c.state.cell
 	c.ending.Go(c.send)
-	return c, nil
+	return c, from, nil
 }
 
 // load restores the last checkpoint.

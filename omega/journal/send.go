@@ -97,9 +97,12 @@ func (c *Cell) batch() (e entry, ok bool) {
 		return e, false
 	}
 	n := 0
-	for ; n < len(c.queue) && len(e.body) < maxEntry; n++ {
+	for ; n < len(c.queue); n++ {
 		if op := c.queue[n].op; op != nil {
 			b := op.Bytes()
+			if len(e.body) > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > maxEntry {
+				break // goes into the next entry
+			}
 			e.body = append(binary.AppendUvarint(e.body, uint64(len(b))), b...)
 		}
 	}
@@ -120,7 +123,7 @@ func (c *Cell) append(data []byte) (applied bool, err error) {
 		switch {
 		case err == nil:
 			return false, nil
-		case errors.Is(err, ErrFailed):
+		case lasting(err):
 			return false, err
 		}
 		retry := time.NewTimer(wait)

@@ -25,8 +25,8 @@ type Entry struct {
 // concurrent use.
 type Store interface {
 	// Append puts an entry behind the others. When it returns nil the entry is durable. An
-	// error leaves open if it is, or will be, unless the error wraps [ErrFailed]: then the
-	// store takes no more entries. Append does not keep entry.
+	// error leaves open if it is, or will be. It is sent again, unless the error wraps [ErrFailed],
+	// [ErrForked] or another error of a store that takes no more entries. Append does not keep entry.
 	Append(ctx context.Context, entry []byte) error
 	// Read walks the durable entries behind a position, in order and without a gap. At the
 	// end it yields an Entry without Data, with the position of the last one, and waits for

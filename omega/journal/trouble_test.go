@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -94,6 +98,79 @@ func TestCell_RefusesChangesAfterTheStoreHasFailed(t *testing.T) {
 		require.ErrorIs(t, cell.Sync(t.Context()), journal.ErrFailed)
 		require.ErrorIs(t, cell.Err(), broken)
 		require.ErrorIs(t, cell.Close(t.Context()), broken)
+	})
+}
+
+// A store that finds a fork as it appends ends the journal: the entry is not sent again.
+func TestCell_EndsWhereAnAppendFindsAFork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newGated()
+		cell := open(t, store, first(1))
+		m, _ := cell.Machine("m0")
+		store.leave <- journal.ErrForked
+		store.leave <- nil
+		err := cell.Drain(m)
+		require.ErrorIs(t, err, omega.ErrOutcome)
+		require.ErrorIs(t, err, journal.ErrForked)
+		require.ErrorIs(t, cell.Err(), journal.ErrFailed)
+		require.ErrorIs(t, cell.Close(t.Context()), journal.ErrForked)
+		require.Len(t, store.leave, 1)
+	})
+}
+
+// A store that lacks entries behind its last checkpoint is refused: it is not read for ever.
+func TestOpen_EndsWhereEntriesAreTrimmedForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(1)
+		cell := open(t, sim.Client(), first(1))
+		require.NoError(t, cell.Checkpoint(t.Context()))
+		_, r, err := sim.Client().Checkpoint(t.Context())
+		require.NoError(t, err)
+		old, err := io.ReadAll(r)
+		require.NoError(t, err)
+		at, _ := cell.Saved()
+		m, _ := cell.Machine("m0")
+		require.NoError(t, cell.Drain(m))
+		require.NoError(t, cell.Checkpoint(t.Context()))
+		require.NoError(t, cell.Close(t.Context()))
+		store := &stale{sim.Client(), at, old, 9}
+		_, err = journal.Open(t.Context(), store, first(1))
+		require.ErrorIs(t, err, journal.ErrTrimmed)
+		require.GreaterOrEqual(t, store.times, 5)
+	})
+}
+
+// An entry of more than one operation holds 256 KiB at most.
+func TestCell_SendsALargeOperationInTheNextEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(1)
+		store := &gated{sim.Client(), make(chan error, 8)}
+		store.leave <- nil
+		cell := open(t, store, first(1))
+		large := make(map[string]string)
+		for i := range 1000 {
+			large[fmt.Sprint("key", i)] = strings.Repeat("v", 90)
+		}
+		var adding sync.WaitGroup
+		for i := range 6 { // the first one waits in the store, the others in the queue
+			adding.Go(func() {
+				if _, err := cell.Add(omega.Machine{Name: fmt.Sprint("large", i), Capacity: resources.Vector{1}, Attributes: large}); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 5 {
+			store.leave <- nil
+		}
+		adding.Wait()
+		var sizes []int
+		for _, e := range sim.Entries()[1:] {
+			sizes = append(sizes, len(parse(t, e.Data).body))
+			require.LessOrEqual(t, sizes[len(sizes)-1], 256<<10)
+		}
+		require.Len(t, sizes, 4, "1, 2, 2 and 1 of the operations: %v", sizes)
+		require.NoError(t, cell.Close(t.Context()))
 	})
 }
 
