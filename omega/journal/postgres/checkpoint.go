@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"sync"
 
@@ -121,7 +120,7 @@ func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err 
 		FROM cellsched_journal WHERE id = $1`,
 		args{{int8OID, s.id}, number(int64(at))}, func(row [][]byte) { ended, done = row[0][0] != 0, row[1][0] != 0 })
 	if err == nil && ended && !done {
-		err = fmt.Errorf("%w: entries end before position %d", journal.ErrForked, at)
+		err = s.lacks(ctx, int64(at))
 	}
 	if err != nil {
 		err = s.wrap(ctx, err)
@@ -129,14 +128,18 @@ func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err 
 	return done, err
 }
 
-// trim deletes entries before a checkpoint, but not the one at its position: see walk.fetch.
+// trim deletes entries before a checkpoint, but not the one at its position: see walk.fetch. It deletes from the
+// first entry on, up to one that is kept, so that there is no gap though the clock of the database was set.
 func (s *Store) trim(ctx context.Context, at journal.Position) {
 	for deleted := true; deleted; {
 		deleted = false
 		err := s.query(ctx, `
-			WITH gone AS (
-				DELETE FROM cellsched_entry WHERE journal = $1 AND made < now() - $3 * interval '1 microsecond' AND n < $2
-				AND n < $4 + (SELECT min(n) FROM cellsched_entry WHERE journal = $1)
+			WITH oldest AS (
+				SELECT n, made FROM cellsched_entry
+				WHERE journal = $1 AND n < $4 + (SELECT min(n) FROM cellsched_entry WHERE journal = $1)),
+			gone AS (
+				DELETE FROM cellsched_entry WHERE journal = $1 AND n < $2 AND n IN (SELECT n FROM oldest)
+				AND n < COALESCE((SELECT min(n) FROM oldest WHERE made >= now() - $3 * interval '1 microsecond'), $2)
 				RETURNING n)
 			SELECT FROM gone LIMIT 1`,
 			args{{int8OID, s.id}, number(int64(at)), number(s.kept.Microseconds()), number(trimmed)}, func([][]byte) { deleted = true })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/servertest"
 	"github.com/cellsched/cellsched/omega/journal"
+	"github.com/cellsched/cellsched/omega/journal/postgres"
 )
 
 func TestStore_KeepsCheckpoints(t *testing.T) {
@@ -18,6 +19,8 @@ func TestStore_KeepsCheckpoints(t *testing.T) {
 	dsn := servertest.Postgres(t)
 	t.Run("but not one that was cut short", func(t *testing.T) { dropsWhatWasCutShort(t, dsn) })
 	t.Run("while they are replaced", func(t *testing.T) { readsWhatIsReplaced(t, dsn) })
+	t.Run("and no entry behind one that it keeps", func(t *testing.T) { trimsWithoutGap(t, dsn) })
+	t.Run("though a standby is late", func(t *testing.T) { waitsForStandby(t, dsn) })
 	t.Run("of one of many that write it", func(t *testing.T) { takesFromMany(t, dsn) })
 }
 
@@ -114,4 +117,45 @@ func dropsWhatWasCutShort(t *testing.T, dsn string) {
 	_, r, err := store.Checkpoint(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
+}
+
+// A trim deletes no entry behind one that it keeps.
+func trimsWithoutGap(t *testing.T, dsn string) {
+	t.Helper()
+	pool := connect(t, dsn)
+	store := open(t, pool, "clock")
+	for range 9 {
+		require.NoError(t, store.Append(t.Context(), []byte("entry")))
+	}
+	query(t, pool, `
+		UPDATE cellsched_entry SET made = now() - interval '1 hour'
+		WHERE n <> 4 AND journal = (SELECT id FROM cellsched_journal WHERE name = 'clock')`)
+	require.NoError(t, store.Replace(t.Context(), 8, nothing))
+	at := journal.Position(4)
+	require.ErrorIs(t, last1(store.Read(t.Context(), 0)), journal.ErrTrimmed)
+	for e, err := range store.Read(t.Context(), at) {
+		require.NoError(t, err)
+		if e.Data == nil {
+			break
+		}
+		at++
+		require.Equal(t, at, e.At)
+	}
+	require.Equal(t, journal.Position(9), at)
+}
+
+// A standby may not have all entries yet: that is no fork.
+func waitsForStandby(t *testing.T, dsn string) {
+	t.Helper()
+	pool := connect(t, dsn)
+	open(t, pool, "standby")
+	query(t, pool, "CREATE SCHEMA standby")
+	query(t, pool, "CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+	store, err := postgres.Open(t.Context(), connect(t, dsn+" options='-c search_path=standby,pg_catalog,public'"), "standby")
+	require.NoError(t, err)
+	require.NoError(t, store.Append(t.Context(), []byte("entry")))
+	for _, err := range []error{last1(store.Read(t.Context(), 2)), store.Replace(t.Context(), 2, nothing)} {
+		require.ErrorContains(t, err, "on a standby, want the primary")
+		require.NotErrorIs(t, err, journal.ErrForked)
+	}
 }

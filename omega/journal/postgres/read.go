@@ -112,7 +112,22 @@ func (w *walk) fetch(ctx context.Context) error {
 	case err != nil:
 		return err
 	case found == nil && first && at > 0:
-		return fmt.Errorf("%w: entries end before position %d, which was there", journal.ErrForked, at)
+		return w.store.lacks(ctx, at)
 	}
 	return found
+}
+
+// lacks returns the error of a database that has no entry at a position where there was one. A standby
+// may only be late: then it is an error like that of a database that is away.
+func (s *Store) lacks(ctx context.Context, at int64) error {
+	standby, there := false, false
+	err := s.query(ctx, `SELECT pg_is_in_recovery(), EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2)`,
+		args{{int8OID, s.id}, number(at)}, func(row [][]byte) { standby, there = row[0][0] != 0, row[1][0] != 0 })
+	switch {
+	case err != nil:
+		return err
+	case standby || there: // there: it was one a moment ago
+		return fmt.Errorf("entries end before position %d on a standby, want the primary", at)
+	}
+	return fmt.Errorf("%w: entries end before position %d, which was there", journal.ErrForked, at)
 }
