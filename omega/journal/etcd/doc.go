@@ -2,7 +2,7 @@
 //
 //	PREFIX/log/head           put with each entry: its version is the position of the last one
 //	PREFIX/log/entry/TAG      an entry; TAG is random
-//	PREFIX/checkpoint         the last checkpoint's position, and that of the one before
+//	PREFIX/checkpoint         the last checkpoint's position, that of the one before, its parts
 //	PREFIX/checkpoint/AT-TAG/ its parts, of 512 KiB
 //
 // Each process opens the journal of the same prefix and has a copy of the cell. An append is one
@@ -24,4 +24,13 @@
 // A cell of many machines has a large first entry: a machine takes some 20 bytes. The cluster
 // must compact itself (auto-compaction), since each append leaves a version of the head. A
 // client needs keep-alives (DialKeepAliveTime) to leave a member that does not answer.
+//
+// # Limits
+//
+//   - An operation over 1 MiB fails the cell.
+//   - An append that finds a fork has been committed. An entry in flight of one process on a restored
+//     copy may stop the others with ErrForked.
+//   - The check for a fork begins anew with each walk in a new process, which has seen no revision.
+//   - Only an append has a limit of time, of 3 s.
+//   - Parts of a checkpoint with an unknown outcome stay until the next checkpoint.
 package etcd

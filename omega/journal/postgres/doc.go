@@ -30,5 +30,17 @@
 // statements without names, and no state of a session: no SET, LISTEN or advisory lock of a
 // session. Its statements need the isolation level READ COMMITTED, which is PostgreSQL's default.
 // The database must keep what it has acknowledged: synchronous_commit may not be off, and a
-// standby that takes over must be a synchronous one.
+// standby that takes over must be a synchronous one. The pool must lead to the primary:
+// target_session_attrs=read-write. A walk on a standby that is late has an error and is tried again.
+//
+// # Limits
+//
+//   - Statements have no limit of time but that of the context. A server that is silent holds a call until
+//     the connection fails: see tcp_user_timeout and the keep-alives of the dialer.
+//   - Where a context ends, pgx cancels the statement. An append that waits for a synchronous
+//     standby is visible then, though the standby may lack it.
+//   - The check for a fork begins anew with each walk: a walk knows no tag of an entry before its first.
+//   - An entry in flight of one process on a forked database may stop the others with ErrForked.
+//   - A process that is over a minute behind a checkpoint is cut off: open the cell again.
+//   - Long transactions of other programs slow the appends: they keep old versions of the journal's row.
 package postgres
