@@ -60,7 +60,10 @@ func TestStats_CountsOffersTasksAndRefusals(t *testing.T) {
 	require.Contains(t, seen, observe.Refused)
 }
 
-func TestStats_CountsRequestsThatWaitAndRevocations(t *testing.T) {
+// revoked returns a master that has asked a framework, greedy, to end its task for another one,
+// and the events of that.
+func revoked(t *testing.T) (*offers.Master, *observe.Subscription) {
+	t.Helper()
 	var stream observe.Stream
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Events: &stream})
@@ -72,6 +75,11 @@ func TestStats_CountsRequestsThatWaitAndRevocations(t *testing.T) {
 	owed := register(t, m, offers.Registration{Name: "owed", Guaranteed: resources.Vector{2}, Precedence: 1})
 	_, err = owed.Request(start, offers.Request{Machines: 1, Each: resources.Vector{2}, Revoke: true})
 	require.NoError(t, err)
+	return m, told
+}
+
+func TestStats_CountsRequestsThatWaitAndRevocations(t *testing.T) {
+	m, told := revoked(t)
 	now := m.Stats()
 	require.Equal(t, 1, now.Waiting)
 	require.EqualValues(t, 1, now.Preempted)
@@ -83,19 +91,9 @@ func TestStats_CountsRequestsThatWaitAndRevocations(t *testing.T) {
 // A framework that registers again is told again of the tasks that it is to end. They were
 // asked to end once.
 func TestStats_CountARevocationOnce(t *testing.T) {
-	var stream observe.Stream
-	cell, _ := newCell(t, 1, resources.Vector{4})
-	m := newMaster(t, cell, offers.Config{Events: &stream})
-	greedy := register(t, m, offers.Registration{Name: "greedy"})
-	got := read(t, greedy, start).Offers
-	_, err := greedy.Accept(start, offers.Launch{Offers: ids(got), Tasks: []offers.Task{{Need: resources.Vector{4}}}})
-	require.NoError(t, err)
-	told := stream.Subscribe(100, observe.Preempted)
-	owed := register(t, m, offers.Registration{Name: "owed", Guaranteed: resources.Vector{2}, Precedence: 1})
-	_, err = owed.Request(start, offers.Request{Machines: 1, Each: resources.Vector{2}, Revoke: true})
-	require.NoError(t, err)
+	m, told := revoked(t)
 	for epoch := range uint64(3) {
-		greedy = register(t, m, offers.Registration{Name: "greedy", Epoch: epoch + 1})
+		greedy := register(t, m, offers.Registration{Name: "greedy", Epoch: epoch + 1})
 		require.Len(t, read(t, greedy, start).Revoked, 1)
 	}
 	require.EqualValues(t, 1, m.Stats().Preempted)
