@@ -18,21 +18,20 @@ import (
 // BenchmarkFrame is one frame of a cell of which a part changes between two frames, with
 // all that a viewer is sent: states, or the changes, and the overview.
 //
-// Measured 2026-11-23 on 2 cores of an AMD EPYC, Go 1.26.8, beside other programs that
-// took three times as many cores as there are:
+// Measured 2026-11-23 on 2 idle cores of an AMD EPYC, Go 1.26.8, medians of three:
 //
-//	go test -run '^$' -bench Frame -benchtime 60x ./omega/view
+//	go test -run '^$' -bench Frame -benchtime 60x -count 3 ./omega/view
 //
 //	machines  changed  cpu-ns/frame   B-max
-//	   5,000       1%        76,263     169
-//	   5,000      10%       151,326   1,038
-//	   5,000     100%       662,689   5,031
-//	  50,000       1%       488,266   1,366
-//	  50,000      10%     2,227,937  10,087
-//	  50,000     100%     6,826,976  50,656
+//	   5,000       1%        39,153     169
+//	   5,000      10%       108,224   1,039
+//	   5,000     100%       519,829   5,031
+//	  50,000       1%       387,856   1,366
+//	  50,000      10%     1,772,082  10,087
+//	  50,000     100%     6,181,089  50,656
 //
-// The last is 5.6 to 6.1 ms where 63 % have changed. Before RefreshEach asked for the
-// memory of 32 machines at a time it was twice as long.
+// Before RefreshEach asked for the memory of 32 machines at a time the last was twice
+// as long.
 func BenchmarkFrame(b *testing.B) {
 	for _, machines := range []int{5_000, 50_000} {
 		for _, changed := range []int{0, 1, 10, 100} {
