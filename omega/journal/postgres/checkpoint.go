@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -22,12 +21,12 @@ const (
 // Checkpoint implements [journal.Store]. The reader has a connection of the pool until it is
 // closed.
 func (s *Store) Checkpoint(ctx context.Context) (journal.Position, io.ReadCloser, error) {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx, longest)
 	if err != nil {
-		return 0, nil, s.wrap(ctx, lasting(err))
+		return 0, nil, s.wrap(ctx, err)
 	}
 	// One statement: all rows are of one snapshot, whatever is replaced meanwhile.
-	r := &reader{store: s, ctx: ctx, conn: conn, result: start(ctx, conn.Conn().PgConn(), `
+	r := &reader{store: s, ctx: ctx, conn: conn, result: start(ctx, conn.Conn(), s.wait, `
 		SELECT n, data FROM cellsched_checkpoint
 		WHERE journal = $1 AND n = (SELECT max(n) FROM cellsched_checkpoint WHERE journal = $1) ORDER BY part`, args{{int8OID, s.id}})}
 	if !r.next() {
@@ -41,7 +40,7 @@ type reader struct {
 	store  *Store
 	ctx    context.Context //nolint:containedctx // of the call that it lives in
 	conn   *pgxpool.Conn
-	result *pgconn.ResultReader
+	result *result
 	at     uint64
 	part   []byte // what is left of the present one, good until the next
 	once   sync.Once
@@ -50,12 +49,11 @@ type reader struct {
 
 // next goes to the next part.
 func (r *reader) next() bool {
-	if !r.result.NextRow() {
-		return false
+	row, ok := r.result.next()
+	if ok {
+		r.at, r.part = binary.BigEndian.Uint64(row[0]), row[1]
 	}
-	row := r.result.Values()
-	r.at, r.part = binary.BigEndian.Uint64(row[0]), row[1]
-	return true
+	return ok
 }
 
 func (r *reader) Read(b []byte) (int, error) {
@@ -75,8 +73,8 @@ func (r *reader) Read(b []byte) (int, error) {
 // Close gives the connection back.
 func (r *reader) Close() error {
 	r.once.Do(func() {
-		if _, err := r.result.Close(); err != nil {
-			r.err = r.store.wrap(r.ctx, lasting(err))
+		if err := r.result.close(); err != nil {
+			r.err = r.store.wrap(r.ctx, err)
 		}
 		r.conn.Release()
 	})
@@ -91,31 +89,50 @@ func (s *Store) Replace(ctx context.Context, at journal.Position, save func(io.W
 	if err != nil || done {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		w := writer{ctx: ctx, conn: tx.Conn().PgConn(), id: s.id, at: at}
-		if err := save(&w); err != nil {
-			return err
-		}
-		if err := w.flush(); err != nil {
-			return err
-		}
-		return run(ctx, w.conn, `DELETE FROM cellsched_checkpoint WHERE journal = $1 AND n < $2`, args{{int8OID, s.id}, number(int64(at))}, nil)
-	})
+	err = s.write(ctx, at, save)
 	if err != nil {
 		if done, _ := s.saved(ctx, at); done { // by another process, at the same time
 			return nil
 		}
-		return s.wrap(ctx, lasting(err))
+		return s.wrap(ctx, err)
 	}
 	s.trim(ctx, at)
 	return nil
+}
+
+// write writes a checkpoint and drops the earlier ones, in one transaction. After an error it closes the
+// connection, which ends the transaction.
+func (s *Store) write(ctx context.Context, at journal.Position, save func(io.Writer) error) error {
+	conn, err := s.acquire(ctx, longest)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	w := writer{ctx: ctx, conn: conn.Conn(), id: s.id, at: at}
+	err = run(ctx, w.conn, longest, `BEGIN`, nil, nil)
+	if err == nil {
+		err = save(&w)
+	}
+	if err == nil {
+		err = w.flush()
+	}
+	if err == nil {
+		err = run(ctx, w.conn, longest, `DELETE FROM cellsched_checkpoint WHERE journal = $1 AND n < $2`, args{{int8OID, s.id}, number(int64(at))}, nil)
+	}
+	if err == nil {
+		err = run(ctx, w.conn, longest, `COMMIT`, nil, nil)
+	}
+	if err != nil {
+		hangUp(w.conn)
+	}
+	return err
 }
 
 // saved reports whether there is a checkpoint at a position or a later one. A position behind
 // the last entry is of another history.
 func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err error) {
 	ended := false
-	err = s.query(ctx, `
+	err = s.query(ctx, s.wait, `
 		SELECT n < $2, EXISTS (SELECT FROM cellsched_checkpoint WHERE journal = $1 AND n >= $2)
 		FROM cellsched_journal WHERE id = $1`,
 		args{{int8OID, s.id}, number(int64(at))}, func(row [][]byte) { ended, done = row[0][0] != 0, row[1][0] != 0 })
@@ -133,7 +150,7 @@ func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err 
 func (s *Store) trim(ctx context.Context, at journal.Position) {
 	for deleted := true; deleted; {
 		deleted = false
-		err := s.query(ctx, `
+		err := s.query(ctx, longest, `
 			WITH oldest AS (
 				SELECT n, made FROM cellsched_entry
 				WHERE journal = $1 AND n < $4 + (SELECT min(n) FROM cellsched_entry WHERE journal = $1)),
@@ -152,7 +169,7 @@ func (s *Store) trim(ctx context.Context, at journal.Position) {
 // writer writes the parts of a checkpoint.
 type writer struct {
 	ctx   context.Context //nolint:containedctx // of the call that it lives in
-	conn  *pgconn.PgConn
+	conn  *pgx.Conn
 	id    []byte
 	at    journal.Position
 	parts int32
@@ -182,7 +199,7 @@ func (w *writer) flush() error {
 	if w.buf == nil {
 		w.buf = []byte{}
 	}
-	err := run(w.ctx, w.conn, `INSERT INTO cellsched_checkpoint (journal, n, part, data) VALUES ($1, $2, $3, $4)`,
+	err := run(w.ctx, w.conn, longest, `INSERT INTO cellsched_checkpoint (journal, n, part, data) VALUES ($1, $2, $3, $4)`,
 		args{{int8OID, w.id}, number(int64(w.at)), part, {byteaOID, w.buf}}, nil)
 	w.parts, w.buf = w.parts+1, w.buf[:0]
 	return err

@@ -12,6 +12,7 @@
 //	event                              result
 //	the database is slow               commits wait, snapshots stay readable
 //	the database is gone, or read-only the same, and the journal tries again, each second at most
+//	the database is silent             the same, by another connection after 3 s
 //	it failed over, nothing lost       the journal goes on
 //	it failed over to an older copy    [journal.ErrForked] in each process that has applied more
 //	the journal's rows are deleted,
@@ -26,6 +27,11 @@
 // The pool needs two connections at least: a checkpoint has one while it is written or read. Of the
 // others each call has one for the time of a statement.
 //
+// A statement without an answer is given up after 3 s, and its connection is closed. One that writes a
+// checkpoint has a minute. An append is then sent again, with twice the time for each further try, up
+// to a minute. The pool needs a connect_timeout of a few seconds: a connection that is being made to a
+// server that is silent takes one of the pool's places until then.
+//
 // The package works through poolers that give each transaction another server. It uses
 // statements without names, and no state of a session: no SET, LISTEN or advisory lock of a
 // session. Its statements need the isolation level READ COMMITTED, which is PostgreSQL's default.
@@ -35,10 +41,6 @@
 //
 // # Limits
 //
-//   - Statements have no limit of time but that of the context. A server that is silent holds a call until
-//     the connection fails: see tcp_user_timeout and the keep-alives of the dialer.
-//   - Where a context ends, pgx cancels the statement. An append that waits for a synchronous
-//     standby is visible then, though the standby may lack it.
 //   - The check for a fork begins anew with each walk: a walk knows no tag of an entry before its first.
 //   - An entry in flight of one process on a forked database may stop the others with ErrForked.
 //   - A process that is over a minute behind a checkpoint is cut off: open the cell again.

@@ -81,7 +81,7 @@ type walk struct {
 func (w *walk) fetch(ctx context.Context) error {
 	at, first, found := w.at, true, error(nil)
 	w.buf, w.ends = w.buf[:0], w.ends[:0]
-	err := w.store.query(ctx, `
+	err := w.store.query(ctx, w.store.wait, `
 		SELECT n, tag, CASE WHEN n > $2 THEN data END FROM cellsched_entry
 		WHERE journal = $1 AND n >= $2 ORDER BY n LIMIT $3`,
 		args{{int8OID, w.store.id}, number(at), number(fetched + 1)}, func(row [][]byte) {
@@ -121,7 +121,7 @@ func (w *walk) fetch(ctx context.Context) error {
 // may only be late: then it is an error like that of a database that is away.
 func (s *Store) lacks(ctx context.Context, at int64) error {
 	standby, there := false, false
-	err := s.query(ctx, `SELECT pg_is_in_recovery(), EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2)`,
+	err := s.query(ctx, s.wait, `SELECT pg_is_in_recovery(), EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2)`,
 		args{{int8OID, s.id}, number(at)}, func(row [][]byte) { standby, there = row[0][0] != 0, row[1][0] != 0 })
 	switch {
 	case err != nil:
