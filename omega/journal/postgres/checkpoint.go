@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"sync"
 
@@ -94,11 +95,16 @@ func (s *Store) Replace(ctx context.Context, at journal.Position, save func(io.W
 		if done, _ := s.saved(ctx, at); done { // by another process, at the same time
 			return nil
 		}
+		if errors.Is(err, errOther) {
+			err = s.lacks(ctx, s.latest())
+		}
 		return s.wrap(ctx, err)
 	}
 	s.trim(ctx, at)
 	return nil
 }
+
+var errOther = errors.New("the database has other entries than the checkpoint is of")
 
 // write writes a checkpoint and drops the earlier ones, in one transaction. After an error it closes the
 // connection, which ends the transaction.
@@ -119,6 +125,16 @@ func (s *Store) write(ctx context.Context, at journal.Position, save func(io.Wri
 	if err == nil {
 		err = run(ctx, w.conn, longest, `DELETE FROM cellsched_checkpoint WHERE journal = $1 AND n < $2`, args{{int8OID, s.id}, number(int64(at))}, nil)
 	}
+	// The entries that the checkpoint stands for must be those of this database: it may be an older copy
+	// that others have gone on with. A database that commits this transaction has them.
+	if known := s.latest(); err == nil && known.at > 0 {
+		there := false
+		err = run(ctx, w.conn, longest, `SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2 AND tag = $3`,
+			args{{int8OID, s.id}, number(known.at), number(known.tag)}, func([][]byte) { there = true })
+		if err == nil && !there {
+			err = errOther
+		}
+	}
 	if err == nil {
 		err = run(ctx, w.conn, longest, `COMMIT`, nil, nil)
 	}
@@ -137,7 +153,7 @@ func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err 
 		FROM cellsched_journal WHERE id = $1`,
 		args{{int8OID, s.id}, number(int64(at))}, func(row [][]byte) { ended, done = row[0][0] != 0, row[1][0] != 0 })
 	if err == nil && ended && !done {
-		err = s.lacks(ctx, int64(at))
+		err = s.lacks(ctx, mark{at: int64(at)})
 	}
 	if err != nil {
 		err = s.wrap(ctx, err)
@@ -146,7 +162,8 @@ func (s *Store) saved(ctx context.Context, at journal.Position) (done bool, err 
 }
 
 // trim deletes entries before a checkpoint, but not the one at its position: see walk.fetch. It deletes from the
-// first entry on, up to one that is kept, so that there is no gap though the clock of the database was set.
+// first entry on, up to one that is kept, so that there is no gap though the clock of the database was set. A
+// database that lacks the checkpoint, as an older copy does that has taken over, keeps all.
 func (s *Store) trim(ctx context.Context, at journal.Position) {
 	for deleted := true; deleted; {
 		deleted = false
@@ -156,6 +173,7 @@ func (s *Store) trim(ctx context.Context, at journal.Position) {
 				WHERE journal = $1 AND n < $4 + (SELECT min(n) FROM cellsched_entry WHERE journal = $1)),
 			gone AS (
 				DELETE FROM cellsched_entry WHERE journal = $1 AND n < $2 AND n IN (SELECT n FROM oldest)
+				AND EXISTS (SELECT FROM cellsched_checkpoint WHERE journal = $1 AND n >= $2)
 				AND n < COALESCE((SELECT min(n) FROM oldest WHERE made >= now() - $3 * interval '1 microsecond'), $2)
 				RETURNING n)
 			SELECT FROM gone LIMIT 1`,

@@ -14,7 +14,8 @@
 //	the database is gone, or read-only the same, and the journal tries again, each second at most
 //	the database is silent             the same, by another connection after 3 s
 //	it failed over, nothing lost       the journal goes on
-//	it failed over to an older copy    [journal.ErrForked] in each process that has applied more
+//	it failed over to an older copy    [journal.ErrForked] in each process that has applied more or
+//	                                   was acknowledged more; it adds nothing to that copy
 //	the journal's rows are deleted,
 //	the pool is closed                 [journal.ErrFailed]
 //	a process is over a minute behind
@@ -41,8 +42,6 @@
 //
 // # Limits
 //
-//   - The check for a fork begins anew with each walk: a walk knows no tag of an entry before its first.
-//   - An entry in flight of one process on a forked database may stop the others with ErrForked.
 //   - A process that is over a minute behind a checkpoint is cut off: open the cell again.
 //   - Long transactions of other programs slow the appends: they keep old versions of the journal's row.
 package postgres

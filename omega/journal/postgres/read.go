@@ -22,7 +22,7 @@ const (
 // 100 ms.
 func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
-		w := walk{store: s, at: int64(after)}
+		w := walk{store: s, last: mark{at: int64(after)}}
 		wait, ended := firstPoll, false
 		for {
 			grown := s.appended()
@@ -32,7 +32,7 @@ func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[jour
 			}
 			from := 0
 			for i, to := range w.ends {
-				at := journal.Position(w.at) - journal.Position(len(w.ends)-1-i)
+				at := journal.Position(w.last.at) - journal.Position(len(w.ends)-1-i)
 				if !yield(journal.Entry{At: at, Data: w.buf[from:to]}, nil) {
 					return
 				}
@@ -44,7 +44,7 @@ func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[jour
 			if len(w.ends) == fetched {
 				continue
 			}
-			if !ended && !yield(journal.Entry{At: journal.Position(w.at)}, nil) {
+			if !ended && !yield(journal.Entry{At: journal.Position(w.last.at)}, nil) {
 				return
 			}
 			ended = true
@@ -67,9 +67,8 @@ func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[jour
 // walk is a walk over the entries.
 type walk struct {
 	store *Store
-	at    int64 // of the last entry that was fetched
-	tag   int64 // of that entry
-	known bool  // the tag is
+	last  mark // the entry that was fetched last
+	known bool // its tag is
 
 	buf  []byte
 	ends []int // in buf, of the entries that were fetched last
@@ -78,56 +77,78 @@ type walk struct {
 // fetch fetches entries behind the last one. That one is asked for again, without its data: if
 // it is not there any more, or is another one, the database has lost entries. A checkpoint
 // leaves the entry at its own position, so there is one at the position where a walk begins.
+//
+// The entries that this Store knows of other walks and of appends have to be there too.
 func (w *walk) fetch(ctx context.Context) error {
-	at, first, found := w.at, true, error(nil)
+	at, first, found := w.last.at, true, error(nil)
+	read, added := w.store.marks() // before the query, which has to see them
 	w.buf, w.ends = w.buf[:0], w.ends[:0]
-	err := w.store.query(ctx, w.store.wait, `
-		SELECT n, tag, CASE WHEN n > $2 THEN data END FROM cellsched_entry
-		WHERE journal = $1 AND n >= $2 ORDER BY n LIMIT $3`,
+	err := w.store.query(ctx, w.store.wait, `SELECT entry_n, entry_tag, entry_data FROM cellsched_read($1, $2, $3)`,
 		args{{int8OID, w.store.id}, number(at), number(fetched + 1)}, func(row [][]byte) {
 			if found != nil {
 				return
 			}
-			n, tag := int64(binary.BigEndian.Uint64(row[0])), int64(binary.BigEndian.Uint64(row[1]))
+			m := mark{int64(binary.BigEndian.Uint64(row[0])), int64(binary.BigEndian.Uint64(row[1]))}
 			switch {
-			case first && at > 0 && n == at:
-				if w.known && tag != w.tag {
-					found = fmt.Errorf("%w: entry %d is another one than it was", journal.ErrForked, n)
-				}
-				first, w.tag, w.known = false, tag, true
+			case first && m.at > at && (at > 0 || m.at > 1):
+				found = fmt.Errorf("%w: entry %d, the first is %d", journal.ErrTrimmed, max(at, 1), m.at)
 				return
-			case first && n > at && (at > 0 || n > 1):
-				found = fmt.Errorf("%w: entry %d, the first is %d", journal.ErrTrimmed, max(at, 1), n)
+			case m.at != at && m.at != w.last.at+1:
+				found = fmt.Errorf("%w: entry %d behind entry %d", journal.ErrDamaged, m.at, w.last.at)
 				return
-			case n != w.at+1:
-				found = fmt.Errorf("%w: entry %d behind entry %d", journal.ErrDamaged, n, w.at)
+			case w.known && m.at == at && m != w.last, m.at == read.at && m != read, m.at == added.at && m != added:
+				found = another(m.at)
 				return
 			}
-			first = false
-			w.at, w.tag, w.known = n, tag, true
-			w.buf = append(w.buf, row[2]...)
-			w.ends = append(w.ends, len(w.buf))
+			first, w.last, w.known = false, m, true
+			if m.at > at {
+				w.buf = append(w.buf, row[2]...)
+				w.ends = append(w.ends, len(w.buf))
+			}
 		})
+	read.advance(added)
 	switch {
 	case err != nil:
 		return err
 	case found == nil && first && at > 0:
-		return w.store.lacks(ctx, at)
+		return w.store.lacks(ctx, mark{at: at})
+	case found == nil && len(w.ends) < fetched && w.last.at < read.at:
+		return w.store.lacks(ctx, read)
 	}
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.store.read.advance(w.last)
 	return found
 }
 
-// lacks returns the error of a database that has no entry at a position where there was one. A standby
+// lacks returns the error of a database that has no entry m where there was one. A standby
 // may only be late: then it is an error like that of a database that is away.
-func (s *Store) lacks(ctx context.Context, at int64) error {
-	standby, there := false, false
-	err := s.query(ctx, s.wait, `SELECT pg_is_in_recovery(), EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2)`,
-		args{{int8OID, s.id}, number(at)}, func(row [][]byte) { standby, there = row[0][0] != 0, row[1][0] != 0 })
+func (s *Store) lacks(ctx context.Context, m mark) error {
+	standby, gone, trimmed, other, there := false, false, false, false, false
+	err := s.query(ctx, s.wait, `
+		SELECT pg_is_in_recovery(), NOT EXISTS (SELECT FROM cellsched_journal WHERE id = $1),
+			COALESCE((SELECT min(n) > $2 FROM cellsched_entry WHERE journal = $1), false),
+			EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2),
+			EXISTS (SELECT FROM cellsched_entry WHERE journal = $1 AND n = $2 AND (tag = $3 OR $3 = 0))`,
+		args{{int8OID, s.id}, number(m.at), number(m.tag)}, func(row [][]byte) {
+			standby, gone, trimmed, other, there = row[0][0] != 0, row[1][0] != 0, row[2][0] != 0, row[3][0] != 0, row[4][0] != 0
+		})
 	switch {
 	case err != nil:
 		return err
+	case gone && !standby:
+		return fmt.Errorf("%w: its row in cellsched_journal was deleted", journal.ErrFailed)
 	case standby || there: // there: it was one a moment ago
-		return fmt.Errorf("entries end before position %d on a standby, want the primary", at)
+		return fmt.Errorf("entries end before position %d on a standby, want the primary", m.at)
+	case trimmed:
+		return fmt.Errorf("%w: entry %d", journal.ErrTrimmed, m.at)
 	}
-	return fmt.Errorf("%w: entries end before position %d, which was there", journal.ErrForked, at)
+	if other {
+		return another(m.at)
+	}
+	return fmt.Errorf("%w: entries end before position %d, which was there", journal.ErrForked, m.at)
+}
+
+func another(at int64) error {
+	return fmt.Errorf("%w: entry %d is another one than it was", journal.ErrForked, at)
 }

@@ -1,8 +1,12 @@
 package postgres
 
-// Schema creates the tables that [Open] needs, unless they are there. A program that may
+// Schema creates the tables and functions that [Open] needs, unless they are there. A program that may
 // not create tables has it run beforehand, by a role that may. The tables serve all journals of a
 // database, and stand in the first schema of the search path.
+//
+// The functions need PL/pgSQL, which each database has unless it was dropped. A server keeps their
+// plans, also where each transaction of a pooler has another connection: parsing and planning the
+// same statements each time would take more than half of its time.
 const Schema = `
 CREATE TABLE IF NOT EXISTS cellsched_journal (
 	id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -28,4 +32,30 @@ CREATE TABLE IF NOT EXISTS cellsched_checkpoint (
 	PRIMARY KEY (journal, n, part)
 );
 ALTER TABLE cellsched_checkpoint ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- Adds an entry and returns its position: null if the journal is not there, or an entry that the
+-- caller knows. A plan is kept for long, so none may be made for tables that were small once.
+CREATE OR REPLACE FUNCTION cellsched_append(
+	of_journal bigint, new_tag bigint, new_data bytea, patience text, known_n bigint, known_tag bigint
+) RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	new_n bigint;
+BEGIN
+	PERFORM set_config('lock_timeout', patience, true);
+	UPDATE cellsched_journal SET n = n + 1
+		WHERE id = of_journal AND (known_n = 0 OR EXISTS (SELECT FROM cellsched_entry e WHERE e.journal = of_journal AND e.n = known_n AND e.tag = known_tag))
+		RETURNING n INTO new_n;
+	IF FOUND THEN
+		INSERT INTO cellsched_entry (journal, n, tag, data) VALUES (of_journal, new_n, new_tag, new_data);
+	END IF;
+	RETURN new_n;
+END $$;
+
+-- Returns the entries from a position on, the first one without its data.
+CREATE OR REPLACE FUNCTION cellsched_read(of_journal bigint, from_n bigint, most bigint)
+RETURNS TABLE (entry_n bigint, entry_tag bigint, entry_data bytea) LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+	RETURN QUERY SELECT n, tag, CASE WHEN n > from_n THEN data END FROM cellsched_entry
+		WHERE journal = of_journal AND n >= from_n ORDER BY n LIMIT most;
+END $$;
 `

@@ -40,6 +40,19 @@ type Store struct {
 
 	mu    sync.Mutex    // guards what follows
 	grown chan struct{} // closed when this Store has added an entry
+	read  mark          // the last entry that a walk has found
+	added mark          // the last entry that an Append has added
+}
+
+// mark is an entry that is known to be there. A database without it has another history, or has trimmed it: histories
+// that part before it have another tag at its position, or nothing.
+type mark struct{ at, tag int64 }
+
+// advance makes m the later one of two.
+func (m *mark) advance(other mark) {
+	if other.at > m.at {
+		*m = other
+	}
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -100,7 +113,22 @@ func (s *Store) wrap(ctx context.Context, err error) error {
 	return fault.Newf("postgres", err, "journal %s", fault.Quote(s.name))
 }
 
-// Append implements [journal.Store]. It is one statement. The row in cellsched_journal is locked
+// marks returns the last entry that a walk has found, and the last that was added.
+func (s *Store) marks() (read, added mark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read, s.added
+}
+
+// latest returns the last entry that is known.
+func (s *Store) latest() mark {
+	m, added := s.marks()
+	m.advance(added)
+	return m
+}
+
+// Append implements [journal.Store]. It is one statement, which has no effect on a database without
+// the last entry that this Store knows. The row in cellsched_journal is locked
 // from its update to the commit, so entries become visible in the order of their positions:
 // a reader that sees an entry sees all before it. A statement ends by itself where it does not get the lock in
 // time. An Append without an answer, or with a context that ended, closes its connection. It does not
@@ -109,31 +137,32 @@ func (s *Store) Append(ctx context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
 		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData))
 	}
-	tag, added := make([]byte, 8), false
+	tag, at := make([]byte, 8), int64(0)
 	if _, err := rand.Read(tag); err != nil {
 		return s.wrap(ctx, err)
 	}
-	limit := min(s.wait<<min(s.late.Load(), 8), longest)
-	err := s.query(ctx, limit, `
-		WITH head AS (
-			UPDATE cellsched_journal SET n = n + 1
-			WHERE id = $1 AND set_config('lock_timeout', $4, true) IS NOT NULL RETURNING id, n)
-		INSERT INTO cellsched_entry (journal, n, tag, data) SELECT id, n, $2, $3 FROM head RETURNING n`,
-		args{{int8OID, s.id}, {int8OID, tag}, {byteaOID, entry}, text(strconv.FormatInt(max(1, (limit*3/4).Milliseconds()), 10))},
-		func([][]byte) { added = true })
+	limit, known := min(s.wait<<min(s.late.Load(), 8), longest), s.latest()
+	err := s.query(ctx, limit, `SELECT COALESCE(cellsched_append($1, $2, $3, $4, $5, $6), 0)`, args{
+		{int8OID, s.id},
+		{int8OID, tag},
+		{byteaOID, entry},
+		text(strconv.FormatInt(max(1, (limit*3/4).Milliseconds()), 10)),
+		number(known.at), number(known.tag),
+	}, func(row [][]byte) { at = int64(binary.BigEndian.Uint64(row[0])) })
 	if errors.Is(err, os.ErrDeadlineExceeded) || is(err, lockNotAvailable) {
 		s.late.Add(1)
 	} else {
 		s.late.Store(0)
 	}
-	switch {
-	case err != nil:
+	if err == nil && at == 0 {
+		err = s.lacks(ctx, known)
+	}
+	if err != nil {
 		return s.wrap(ctx, err)
-	case !added:
-		return s.wrap(ctx, fmt.Errorf("%w: its row in cellsched_journal was deleted", journal.ErrFailed))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.added.advance(mark{at, int64(binary.BigEndian.Uint64(tag))})
 	close(s.grown)
 	s.grown = make(chan struct{})
 	return nil

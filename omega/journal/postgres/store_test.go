@@ -167,7 +167,7 @@ func TestStore_Tells(t *testing.T) {
 		failure(t, last(store, 0, 10, func() {
 			query(t, pool, "DELETE FROM cellsched_entry WHERE n > 7 AND journal = (SELECT id FROM cellsched_journal WHERE name = 'grown')")
 			query(t, pool, "UPDATE cellsched_journal SET n = 7 WHERE name = 'grown'")
-			fill(store, 10)
+			fill(open(t, pool, "grown"), 10)
 		}), journal.ErrForked, "entry 10 is another one")
 	})
 	t.Run("that entries were trimmed", func(t *testing.T) {

@@ -193,8 +193,8 @@ func lasting(err error) error {
 	return err
 }
 
-// undefined reports whether a table of the schema is absent.
-func undefined(err error) bool { return is(err, "42P01") }
+// undefined reports whether a table or a function of the schema is absent.
+func undefined(err error) bool { return is(err, "42P01") || is(err, "42883") }
 
 // lockNotAvailable is the code of an error of a statement that did not get a lock in time.
 const lockNotAvailable = "55P03"
