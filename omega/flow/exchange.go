@@ -232,6 +232,9 @@ func (ex *exchange[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
 func (ex *exchange[J, T]) conflict(tk *task[J, T], why error) {
 	ex.round.report.Conflicts++
 	ex.round.refused.Refuse(omega.Reason(why), 1)
+	if ex.cfg.Events.Active() {
+		ex.round.conflicts = append(ex.round.conflicts, conflict[T]{tk.key, tk.asked.id, why})
+	}
 	// Add has checked the precedence, so it is the machine; its mask may have changed
 	// since.
 	if m := tk.at; errors.Is(why, omega.ErrForbidden) && !m.forbidden && !mayClaim(ex.cfg.Scheduler.Snapshot(), m.node) {

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -205,10 +206,17 @@ func TestRound_MachineGoesUnderneath(t *testing.T) {
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)
 	y.asks, y.meddle = 2, func() { y.lose(t, machineAt(y.cell, 0)) }
+	told := y.events.Subscribe(3)
 	require.Equal(t, 1, y.round(t).Conflicts)
 	e, err := y.s.Explain(a)
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Refused, omega.ErrRemoved)
+	event := <-told.Events()
+	require.ErrorIs(t, event.Err, omega.ErrRemoved)
+	event.Err = nil
+	require.Equal(t, observe.Event{Kind: observe.Refused, At: y.now, Source: "flow", Tenant: "a", Label: fmt.Sprint(a), Need: one}, event)
+	require.Equal(t, observe.Round, (<-told.Events()).Kind)
+	told.Close()
 	require.Equal(t, []observe.Refusal{{Reason: "removed", Count: 1}}, y.s.Stats().Refused)
 	require.Equal(t, []name{a}, starts(y.round(t)))
 	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)

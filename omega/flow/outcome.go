@@ -1,12 +1,23 @@
 package flow
 
-import "github.com/cellsched/cellsched/omega/observe"
+import (
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
+)
 
 // outcome holds the report and the errors of the round in progress.
 type outcome[T comparable] struct {
-	report  Report[T]
-	errs    []error
-	refused observe.Counts // claims, by reason
+	report    Report[T]
+	errs      []error
+	refused   observe.Counts // claims, by reason
+	conflicts []conflict[T]  // those claims, where a subscriber is told of them
+}
+
+// conflict is a claim that the cell has refused.
+type conflict[T comparable] struct {
+	task    T
+	machine omega.MachineID
+	why     error
 }
 
 // fail notes an error of the round; nil is none.

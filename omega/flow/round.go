@@ -78,6 +78,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 // begin forgets the round before.
 func (s *Scheduler[J, T]) begin() {
 	s.round.refused = observe.Counts{}
+	s.round.conflicts = nil
 	s.round.report = Report[T]{Start: s.round.report.Start[:0], Stop: s.round.report.Stop[:0]}
 	s.round.errs = nil
 	s.fleet.forgetRoom()

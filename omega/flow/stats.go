@@ -52,8 +52,8 @@ func (s *Scheduler[J, T]) count(r *Report[T], now time.Time, took time.Duration)
 
 // tell tells the events of a round.
 func (s *Scheduler[J, T]) tell(r *Report[T], now time.Time) {
-	about := func(kind observe.Kind, t T, on omega.MachineID) {
-		e := observe.Event{Kind: kind, At: now, Source: "flow", Label: keys.Text(t)}
+	about := func(kind observe.Kind, t T, on omega.MachineID, why error) {
+		e := observe.Event{Kind: kind, At: now, Source: "flow", Label: keys.Text(t), Err: why}
 		if state, ok := s.cfg.Cell.State(on); ok {
 			e.Machine = state.Name
 		}
@@ -64,11 +64,14 @@ func (s *Scheduler[J, T]) tell(r *Report[T], now time.Time) {
 		s.cfg.Events.Tell(e)
 	}
 	for i := range r.Start {
-		about(observe.Granted, r.Start[i].Task, r.Start[i].Machine)
+		about(observe.Granted, r.Start[i].Task, r.Start[i].Machine, nil)
+	}
+	for _, c := range s.round.conflicts {
+		about(observe.Refused, c.task, c.machine, c.why)
 	}
 	for i := range r.Stop {
 		if why := r.Stop[i].Reason; why == Preempted || why == Taken {
-			about(observe.Preempted, r.Stop[i].Task, r.Stop[i].Machine)
+			about(observe.Preempted, r.Stop[i].Task, r.Stop[i].Machine, nil)
 		}
 	}
 	s.cfg.Events.Tell(observe.Event{Kind: observe.Round, At: now, Source: "flow", Label: s.cfg.Scheduler.Name(), Count: len(r.Start)})

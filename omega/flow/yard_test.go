@@ -14,6 +14,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -37,10 +38,11 @@ type work struct {
 
 // yard is a cell, a flow scheduler and a rival, and what runs there.
 type yard struct {
-	cell  *omega.Cell
-	s     *flow.Scheduler[job, name]
-	rival *omega.Scheduler
-	now   time.Time
+	events observe.Stream
+	cell   *omega.Cell
+	s      *flow.Scheduler[job, name]
+	rival  *omega.Scheduler
+	now    time.Time
 
 	slot   resources.Vector
 	tasks  map[name]*work
@@ -102,7 +104,7 @@ func (y *yard) limit(t require.TestingT, limits omega.Limits) {
 func (y *yard) begin(t require.TestingT) {
 	var err error
 	y.s, err = flow.New[job](flow.Config[name]{
-		Cell: y.cell, Scheduler: y.ours, Store: y.store, Slot: y.slot, Verify: true, Patience: y.patience,
+		Cell: y.cell, Scheduler: y.ours, Store: y.store, Events: &y.events, Slot: y.slot, Verify: true, Patience: y.patience,
 		Rack: func(m omega.MachineState) quincy.Rack { return quincy.Rack(m.ID.Node() / 3) },
 		Arcs: y.arcsOf,
 	})

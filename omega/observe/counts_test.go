@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,15 +100,49 @@ func TestLog_WritesEventsAsRecords(t *testing.T) {
 	s.Close()
 	observe.Log(t.Context(), to, s)
 	require.Equal(t, `level=DEBUG msg=scheduler event.kind=round event.source=flow event.count=7
+level=WARN msg=scheduler dropped=1
 level=WARN msg=scheduler event.kind=refused event.tenant="a\nb" event.error=full
 level=DEBUG msg=scheduler event.kind=offered event.machine=m
-level=WARN msg=scheduler dropped=1
 `, out.String())
+
+	out.Reset()
+	s = stream.Subscribe(5)
+	for range 12 {
+		stream.Tell(observe.Event{Kind: observe.Round})
+	}
+	handled := 0
+	slow := slog.New(dropping{to.Handler(), func() {
+		if handled++; handled < 40 {
+			stream.Tell(observe.Event{Kind: observe.Round})
+			stream.Tell(observe.Event{Kind: observe.Round})
+		} else {
+			s.Close()
+		}
+	}})
+	observe.Log(t.Context(), slow, s)
+	var written []string
+	for line := range strings.Lines(out.String()) {
+		if _, n, found := strings.Cut(line, "dropped="); found {
+			written = append(written, strings.TrimSpace(n))
+		}
+	}
+	require.Equal(t, []string{"8", "16", "32", fmt.Sprint(s.Dropped())}, written, "while the handler is slow, and at the end")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	observe.Log(ctx, to, stream.Subscribe(1))
 	observe.Log(ctx, to, nil)
+}
+
+// dropping is a handler that is told of more events than it handles.
+type dropping struct {
+	slog.Handler
+	handle func()
+}
+
+func (d dropping) Handle(ctx context.Context, r slog.Record) error {
+	d.handle()
+	return d.Handler.Handle(ctx, r)
 }
 
 func TestHistogram_HasASumThatDoesNotOverflow(t *testing.T) {

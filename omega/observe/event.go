@@ -32,7 +32,14 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Event is one decision, as a plain value. It is a [slog.LogValuer]:
+// Event is one decision, as a plain value. Packages tell the kinds that their decisions have:
+//
+//	pool    granted, refused, preempted, released
+//	loop    granted, refused, preempted
+//	offers  granted, refused, preempted, offered, round
+//	flow    granted, refused, preempted, round
+//
+// A cell tells none by itself. Event is a [slog.LogValuer]:
 //
 //	slog.Info("scheduler", "event", e)
 //
@@ -78,18 +85,26 @@ func (e Event) LogValue() slog.Value {
 }
 
 // Log writes each event of a subscription to a logger, until the subscription is closed or
-// ctx is done, and then how many events were dropped. A refusal is a warning, and so is a
-// preemption. Other events are of level debug. It blocks: give it a goroutine. A handler
-// that is slow drops events, and holds no scheduler up.
+// ctx is done. A refusal is a warning, and so is a preemption. Other events are of level
+// debug. A handler that is slow drops events, and holds no scheduler up: Log writes how many
+// were dropped each time that the number has doubled, and at the end. It blocks: give it a
+// goroutine.
 func Log(ctx context.Context, to *slog.Logger, s *Subscription) {
+	written := uint64(0) // how many were dropped
+	dropped := func(least uint64) {
+		if n := s.Dropped(); n >= least {
+			written = n
+			to.LogAttrs(ctx, slog.LevelWarn, "scheduler", slog.Uint64("dropped", n))
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
-			logDropped(ctx, to, s)
+			dropped(written + 1)
 			return
 		case e, open := <-s.Events():
 			if !open {
-				logDropped(ctx, to, s)
+				dropped(written + 1)
 				return
 			}
 			level := slog.LevelDebug
@@ -97,12 +112,7 @@ func Log(ctx context.Context, to *slog.Logger, s *Subscription) {
 				level = slog.LevelWarn
 			}
 			to.LogAttrs(ctx, level, "scheduler", slog.Any("event", e))
+			dropped(max(1, 2*written))
 		}
-	}
-}
-
-func logDropped(ctx context.Context, to *slog.Logger, s *Subscription) {
-	if n := s.Dropped(); n > 0 {
-		to.LogAttrs(ctx, slog.LevelWarn, "scheduler", slog.Uint64("dropped", n))
 	}
 }
