@@ -21,7 +21,7 @@
 //	cellsched_offers_outstanding{source,name}
 //	cellsched_wait_seconds{source,name}                    histogram: from a request to its grant
 //	cellsched_placement_seconds{source,name}               histogram: time of an attempt or round
-//	cellsched_tenant_share{pool,tenant}                    dominant share by weight
+//	cellsched_tenant_share{pool,tenant}                    dominant share by weight; of no sum
 //	cellsched_tenant_held{pool,tenant,resource}            in base units
 //	cellsched_tenant_waiting{pool,tenant}
 //	cellsched_tenant_granted_total{pool,tenant}

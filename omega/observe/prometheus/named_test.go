@@ -33,8 +33,11 @@ func TestCollector_KeepsTheTenantsThatHaveSeries(t *testing.T) {
 	}
 	c := prometheus.New(prometheus.Config{Pools: map[string]*pool.Pool{"p": p}, Tenants: 2})
 	shown := func() (names []string) {
-		for name := range values(t, "tenant_share", c) {
+		shares := values(t, "tenant_share", c)
+		for name := range values(t, "tenant_waiting", c) {
 			names = append(names, name)
+			_, has := shares[name]
+			require.Equal(t, name != "p|other", has, "shares by weight have no sum")
 		}
 		slices.Sort(names)
 		return names

@@ -23,7 +23,9 @@ func (s *scrape) pool(name string, p *pool.Pool) {
 	shown := s.tenants(name, &stats, top)
 	for i := range shown {
 		t := &shown[i]
-		s.send(all.tenantShare, t.share, name, t.counts.Name)
+		if t.tenants == 1 && t.counts.Name != other { // shares by weight have no sum
+			s.send(all.tenantShare, t.share, name, t.counts.Name)
+		}
 		s.send(all.tenantWaiting, float64(t.counts.Waiting), name, t.counts.Name)
 		s.send(all.tenantGranted, float64(t.counts.Granted), name, t.counts.Name)
 		s.send(all.tenantPreempted, float64(t.counts.Preempted), name, t.counts.Name)
@@ -54,9 +56,10 @@ func (s *scrape) pool(name string, p *pool.Pool) {
 
 // tenant is the sum of the tenants that are shown by one name.
 type tenant struct {
-	counts observe.Counts
-	share  float64
-	held   resources.Vector
+	counts  observe.Counts
+	tenants int
+	share   float64 // of the last of them
+	held    resources.Vector
 }
 
 // topmost reports which of some tenants are in no group that is among them. A group has the
@@ -174,7 +177,8 @@ func (s *scrape) tenants(name string, stats *pool.Stats, top []bool) []tenant {
 		}
 		counts := t.Counts()
 		shown[n].counts.Add(&counts)
-		shown[n].share += t.Share
+		shown[n].tenants++
+		shown[n].share = t.Share
 		shown[n].held = shown[n].held.Add(t.Held)
 	}
 	named, group := make([]bool, len(of)), "pool/"+name
