@@ -11,7 +11,7 @@ import (
 // errors. A test compares them with the folders.
 var packages = [...]string{
 	"delay", "drf", "elastic", "etcd", "federation", "file", "flow", "journal", "journaltest", "late", "live",
-	"locality", "loop", "offers", "omega", "pool", "poolhttp", "pools", "postgres", "quincy", "resources", "score",
+	"locality", "loop", "offers", "omega", "otel", "pool", "poolhttp", "pools", "postgres", "quincy", "resources", "score",
 }
 
 // New returns an error of package pkg that wraps cause and the kinds. Its text is

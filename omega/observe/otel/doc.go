@@ -28,5 +28,5 @@
 //
 // [Acquire], [Commit] and [Step] are the calls of a pool, a scheduler and a loop in a span of
 // their names. A refused claim is an attribute of the span, not an error. A span is an error
-// where the call returns one.
+// where the call returns one. A nil tracer records nothing.
 package otel

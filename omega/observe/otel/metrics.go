@@ -8,13 +8,19 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Observe registers the metrics of some sources with a meter: see the package comment. Keys are
 // "source/name"; values are methods that return counts. They are called at each collection.
-// The caller ends it with Unregister of the result. Errors are those of the meter.
+// The caller ends it with Unregister of the result. Errors are those of the meter, and
+// [resources.ErrNil] without one.
 func Observe(meter metric.Meter, sources map[string]func() observe.Counts) (metric.Registration, error) {
+	if meter == nil {
+		return nil, fault.New("otel", "meter", resources.ErrNil)
+	}
 	var o observer
 	return o.register(meter, sources)
 }

@@ -117,6 +117,20 @@ func (failing) Step(context.Context, time.Time) (next time.Time, ok bool, err er
 	return time.Time{}, false, errors.New("not \xff text")
 }
 
+func TestNil_IsRefusedOrRecordsNothing(t *testing.T) {
+	_, err := otel.Observe(nil, nil)
+	require.EqualError(t, err, "otel: meter: argument is nil")
+	require.ErrorIs(t, err, resources.ErrNil)
+	_, _, err = otel.Step(t.Context(), nil, nil, time.Time{})
+	require.EqualError(t, err, "otel: loop: argument is nil")
+	s, m := newScheduler(t)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: m, Need: resources.Vector{2}})
+	granted, err := otel.Commit(t.Context(), nil, s, &tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+}
+
 func TestSpans_HaveTheOutcomes(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
