@@ -1,4 +1,4 @@
-// Top shows the tenants and waiters of a running program in a terminal, once a second,
+// Top shows the tenants, waiters and schedulers of a running program in a terminal, once a second,
 // as top shows processes. The program has the page of package view mounted somewhere.
 //
 //	go run ./examples/worker -serve localhost:8080 &
@@ -8,6 +8,8 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,48 +50,62 @@ func top(ctx context.Context, url string, count int) error {
 	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		erase = "\x1b[H\x1b[2J"
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		o, err := get(ctx, url)
-		if err != nil {
-			return err
-		}
+	n := 0
+	return watch(ctx, url, func(o *overview) bool {
 		fmt.Print(erase)
 		show(os.Stdout, o)
-		if n == count {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		n++
+		return n != count
+	})
 }
 
-// most is how long an overview may be, in bytes.
+// silence is how long a page may send nothing. It sends a comment each 15 s.
+const silence = time.Minute
+
+// most is how long an event may be, in bytes.
 const most = 16 << 20
 
-// get asks a program for its overview.
-func get(ctx context.Context, url string) (*overview, error) {
-	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
-	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"?format=json", nil)
+// watch shows the overviews that a program sends, one a second, until show returns false.
+// A program hears of refusals and preemptions while it has a viewer, so watch stays one.
+func watch(ctx context.Context, url string, show func(*overview) bool) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	silent := time.AfterFunc(silence, func() { stop(fmt.Errorf("%s: no event in %v", url, silence)) })
+	defer silent.Stop()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"stream", nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, answer.Status)
+		return fmt.Errorf("%s: %s", url, answer.Status)
 	}
-	o := &overview{}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, most)).Decode(o); err != nil {
-		return nil, fmt.Errorf("%s is not a page of package view: %w", url, err)
+	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
+		return fmt.Errorf("%s is not a page of package view: it sends %q", url, kind)
 	}
-	return o, nil
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, most)
+	for event := ""; lines.Scan(); {
+		silent.Reset(silence)
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case field == "event":
+			event = value
+		case field == "data" && event == "overview":
+			o := &overview{}
+			if err := json.Unmarshal([]byte(value), o); err != nil {
+				return fmt.Errorf("%s is not a page of package view: %w", url, err)
+			}
+			if !show(o) {
+				return nil
+			}
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 }

@@ -35,29 +35,46 @@ func TestShow_PrintsWhatThePageShows(t *testing.T) {
 		},
 	}))
 	defer server.Close()
-	o, err := get(t.Context(), server.URL+"/")
+	ours, err := cell.Register("ours", omega.Limits{})
 	require.NoError(t, err)
+	a, _ := cell.Machine("a")
+	for range 2 {
+		var tx omega.Txn
+		tx.Claim(omega.Claim{Machine: a, Need: resources.Vector{3000}})
+		_, err = ours.Commit(&tx)
+		require.NoError(t, err)
+	}
 	var out strings.Builder
-	show(&out, o)
-	require.Contains(t, out.String(), "1 machines, 0 draining, 0 allocations; cpu 0 of 4")
+	screens := 0
+	require.NoError(t, watch(t.Context(), server.URL+"/", func(o *overview) bool {
+		out.Reset()
+		show(&out, o)
+		if screens++; screens == 1 {
+			_, ok := p.TryAcquire("adhoc", resources.Vector{1000})
+			require.False(t, ok)
+		}
+		return len(o.Decisions) == 0 && screens < 100
+	}))
+	require.Regexp(t, `refused +`+`\\x1b\[2J\\nadhoc`, out.String(), "what happened while it watched")
+	require.Regexp(t, `ours +2 +1 +0 +0 +0 +0 +0 +1 conflict`, out.String())
+	require.Contains(t, out.String(), "1 machines, 0 draining, 1 allocations; cpu 3 of 4")
 	require.Contains(t, out.String(), "front: 1 leases, 0 waiting")
-	require.Contains(t, out.String(), `\x1b[2J\nweb  1       100.0%  100.0%  1`)
+	require.Regexp(t, `\\x1b\[2J\\nweb +1 +100.0% +100.0% +1`, out.String())
 	require.NotContains(t, out.String(), "\x1b", "a name does not steer the terminal")
 }
 
-func TestGet_RefusesWhatIsNoPage(t *testing.T) {
+func TestWatch_RefusesWhatIsNoPage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/gone/" {
+		if r.URL.Path == "/gone/stream" {
 			http.NotFound(w, r)
 			return
 		}
 		_, _ = w.Write([]byte("<html>"))
 	}))
 	defer server.Close()
-	_, err := get(t.Context(), server.URL+"/")
-	require.ErrorContains(t, err, "is not a page of package view")
-	_, err = get(t.Context(), server.URL+"/gone/")
-	require.ErrorContains(t, err, "404")
+	never := func(*overview) bool { return false }
+	require.ErrorContains(t, watch(t.Context(), server.URL+"/", never), "is not a page of package view")
+	require.ErrorContains(t, watch(t.Context(), server.URL+"/gone/", never), "404")
 }
 
 func TestPlain_LeavesOutWhatSteersATerminal(t *testing.T) {

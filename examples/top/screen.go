@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,14 @@ type overview struct {
 		Pending   int    `json:"pending"`
 		Placed    uint64 `json:"placed"`
 		Conflicts uint64 `json:"conflicts"`
+		Busy      float64
 	} `json:"loops"`
+	Engines []struct {
+		Name                                          string
+		Waiting, Offers                               int
+		Commits, Granted, Retries, Preempted, Victims uint64
+		Refused                                       map[string]uint64
+	} `json:"engines"`
 	Decisions []struct {
 		At                   time.Time
 		Kind, Tenant, Reason string
@@ -52,14 +60,16 @@ type poolRow struct {
 		Tenant, Label, Reason string
 		Waited                float64 `json:"waitedSeconds"`
 	} `json:"waiters"`
-	Others int `json:"otherWaiters"`
+	Rest   *tenantRow `json:"others"` // the sum of further tenants
+	Others int        `json:"otherWaiters"`
 }
 
 type tenantRow struct {
-	Name               string
-	Weight, Share, Due float64
-	Leases, Waiting    int
-	Granted, Refused   uint64
+	Name                        string
+	Count                       int `json:"tenants"` // of a sum
+	Weight, Share, Due          float64
+	Leases, Waiting             int
+	Granted, Refused, Preempted uint64
 }
 
 // waiters is how many waiters of a pool are shown.
@@ -80,9 +90,13 @@ func show(to io.Writer, o *overview) {
 	for _, p := range o.Pools {
 		fmt.Fprintf(table, "\n%s: %d leases, %d waiting\n", plain(p.Name), p.Leases, p.Waiting)
 		slices.SortStableFunc(p.Tenants, func(a, b tenantRow) int { return cmp.Compare(b.Share, a.Share) })
-		fmt.Fprintln(table, "tenant\tweight\tholds\tdue\tleases\twaiting\tgranted\trefused\t")
+		if p.Rest != nil {
+			p.Rest.Name = fmt.Sprintf("%d more", p.Rest.Count)
+			p.Tenants = append(p.Tenants, *p.Rest)
+		}
+		fmt.Fprintln(table, "tenant\tweight\tholds\tdue\tleases\twaiting\tgranted\trefused\tpreempted\t")
 		for _, t := range p.Tenants {
-			fmt.Fprintf(table, "%s\t%.4g\t%.1f%%\t%.1f%%\t%d\t%d\t%d\t%d\t\n", plain(t.Name), t.Weight, 100*t.Share, 100*t.Due, t.Leases, t.Waiting, t.Granted, t.Refused)
+			fmt.Fprintf(table, "%s\t%.4g\t%.1f%%\t%.1f%%\t%d\t%d\t%d\t%d\t%d\t\n", plain(t.Name), t.Weight, 100*t.Share, 100*t.Due, t.Leases, t.Waiting, t.Granted, t.Refused, t.Preempted)
 		}
 		for i, w := range p.Waiters[:min(len(p.Waiters), waiters)] {
 			if i == 0 {
@@ -101,10 +115,16 @@ func show(to io.Writer, o *overview) {
 		}
 	}
 	if len(o.Loops) > 0 {
-		fmt.Fprintln(table, "\nscheduler\tpending\tplaced\tconflicts\t")
+		fmt.Fprintln(table, "\nloop\tpending\tplaced\tconflicts\tbusy\t")
 		for _, l := range o.Loops {
-			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t\n", plain(l.Name), l.Pending, l.Placed, l.Conflicts)
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.0f%%\t\n", plain(l.Name), l.Pending, l.Placed, l.Conflicts, 100*l.Busy)
 		}
+	}
+	for i, e := range o.Engines {
+		if i == 0 {
+			fmt.Fprintln(table, "\nscheduler\tcommits\tgranted\tretries\tpreempted\tvictims\twaiting\toffers\trefused")
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(e.Name), e.Commits, e.Granted, e.Retries, e.Preempted, e.Victims, e.Waiting, e.Offers, reasons(e.Refused))
 	}
 	for i, d := range o.Decisions[max(len(o.Decisions)-5, 0):] {
 		if i == 0 {
@@ -112,6 +132,15 @@ func show(to io.Writer, o *overview) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", d.At.Format(time.TimeOnly), plain(d.Kind), plain(d.Tenant), plain(d.Reason))
 	}
+}
+
+// reasons returns how many claims were refused for which reason, the most first.
+func reasons(of map[string]uint64) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", of[name], plain(name))
+	}
+	return cmp.Or(strings.Join(names, ", "), "0")
 }
 
 // plain returns a text without the codes that steer a terminal, 60 characters of it.
