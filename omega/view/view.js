@@ -407,7 +407,7 @@ function tables(o) {
     const was = lastLoops.get(l.name), seconds = was ? (now - was.at) / 1000 : 0;
     seen.set(l.name, { at: now, conflicts: l.conflicts });
     return [td("name", l.name), td("number", l.pending), td("number", l.parked), td("number", l.attempts), td("number", l.placed), td("number", l.conflicts),
-      td("number", seconds > 0 ? ((l.conflicts - was.conflicts) / seconds).toFixed(1) : "–"), td("number", l.noRoom), td("number", l.preempted), td("number", percent(l.busy))];
+      td("number", seconds > 0 ? Math.max(0, (l.conflicts - was.conflicts) / seconds).toFixed(1) : "–"), td("number", l.noRoom), td("number", l.preempted), td("number", percent(l.busy))];
   });
   lastLoops = seen;
   const engines = new Map(), counted = (e) => Object.values(e.refused).reduce((a, n) => a + n, 0);
@@ -416,7 +416,7 @@ function tables(o) {
     engines.set(e.name, { at: now, refused });
     const why = Object.entries(e.refused).sort((a, b) => b[1] - a[1]).map(([reason, n]) => `${reason} ${n.toLocaleString("en")}`).join(", ");
     return [td("name", e.name), td("number", e.commits), td("number", e.granted), td("number", refused),
-      td("number", seconds > 0 ? ((refused - was.refused) / seconds).toFixed(1) : "–"), td("text", why),
+      td("number", seconds > 0 ? Math.max(0, (refused - was.refused) / seconds).toFixed(1) : "–"), td("text", why),
       td("number", e.retries), td("number", e.preempted), td("number", e.victims), td("number", e.waiting), td("number", e.offers)];
   });
   lastEngines = engines;
