@@ -175,9 +175,11 @@ type request struct {
 	id    RequestID
 	of    *member
 	since time.Time
-	tried []*node // that were reserved for it, and did not become free
 	timer timers.Timer
-	plan  *plan // of a revocation that has begun
+
+	tried   []*node // that were reserved for it, and did not become free
+	expired int     // so many reservations of it were too short
+	plan    *plan   // of a revocation that has begun
 
 	dropped bool // it is answered, or was taken back
 }

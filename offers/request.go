@@ -28,18 +28,21 @@ import (
 //
 // Let T be the timeout of offers, or 30 s if offers do not expire.
 //
-//   - A reservation of one machine ends after 10 T. It ends earlier if another
+//   - The first reservation of one machine ends after 10 T. It ends earlier if another
 //     framework is ahead, unless the request has waited for T.
-//   - A reservation of several machines ends when no further machine has had the room for
-//     T, or after 10 T.
+//   - The first reservation of several machines ends when no further machine has had the
+//     room for T, or after 10 T.
+//   - Later ones of the request may last longer: 1, 2, 1, 1, 2, 4, ... times as long. So one
+//     of them is long enough.
 //
 // After a reservation that expired without an answer, the framework reserves nothing for
-// T, or until each framework could have been offered something twice. A framework that
-// backs off reserves nothing.
+// T, or until each framework could have been offered something twice; after a longer one
+// for as many times that. A framework that backs off reserves nothing.
 //
-// Bound: let L be the longest time of an allocation, 10 T at most. A request for one
-// machine is answered within L of its reservation, whatever other schedulers commit, if
-// that is the first in the order of the cell and is not overtaken.
+// Bound: let L be the longest time of an allocation, and each reservation of the request
+// the first in the order of the cell. A request for one machine is answered within L of its
+// first reservation if L is 10 T at most, else within some 2 L × log2(L/T). This holds
+// whatever other schedulers commit. Requests of other frameworks that are ahead come first.
 //
 // Room that no other framework wants is there for all requests. Those of frameworks that
 // decline less go first, then by the order, then by age.

@@ -96,6 +96,42 @@ func TestRequest_StartsWithinOneAllocationBesideAnotherScheduler(t *testing.T) {
 	}
 }
 
+// Allocations of another scheduler last longer than many reservations. The need is met
+// all the same.
+func TestRequest_IsAnsweredHoweverLongAllocationsLast(t *testing.T) {
+	for name, tt := range map[string]struct {
+		machines int
+		request  offers.Request
+		most     int // seconds
+	}{
+		"one machine": {2, offers.Request{Machines: 1, Each: resources.Vector{4}}, 4 * 8 * 10},
+		"a gang":      {3, offers.Request{Machines: 2, Each: resources.Vector{3}}, 7 * 64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, tt.machines, resources.Vector{4})
+			other, err := cell.Register("other", omega.Limits{})
+			require.NoError(t, err)
+			fill := refiller{s: other, length: 60 * time.Second}
+			for i := range 4 * tt.machines {
+				fill.step(t, start.Add(time.Duration(i-4*tt.machines)*fill.length/time.Duration(4*tt.machines)))
+			}
+			m := newMaster(t, cell, offers.Config{Timeout: offers.For(time.Second)})
+			f := register(t, m, offers.Registration{Name: "f"})
+			require.NoError(t, f.Suppress(start))
+			_, err = f.Request(start, tt.request)
+			require.NoError(t, err)
+			waited, answered := 0, false
+			for ; !answered && waited < 2*tt.most; waited++ {
+				now := at(float64(waited))
+				require.NoError(t, m.Step(now))
+				answered = len(read(t, f, now).Answers) > 0
+				fill.step(t, now)
+			}
+			require.LessOrEqual(t, waited, tt.most)
+		})
+	}
+}
+
 // reservationsOf returns the reservations of a cell, with the accounts that they are for.
 func reservationsOf(t require.TestingT, s *omega.Scheduler, now time.Time) map[omega.ReservationID]omega.Account {
 	s.Snapshot().Refresh(now)

@@ -1,10 +1,10 @@
 package offers
 
 import (
-	"math"
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/luby"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
@@ -22,10 +22,10 @@ type reserving struct {
 	timer   timers.Timer
 }
 
-// maxReserveWaits bounds the length of a reservation, in units of reserveWait.
+// maxReserveWaits bounds the length of a first reservation, in units of reserveWait.
 const maxReserveWaits = 10
 
-// reserveWait returns how long a reservation of several machines waits for the next one.
+// reserveWait is the timeout of offers, or its default if they do not expire.
 func (ga *gangs) reserveWait() time.Duration {
 	if ga.cfg.Timeout == Never() {
 		return DefaultTimeout
@@ -33,13 +33,14 @@ func (ga *gangs) reserveWait() time.Duration {
 	return ga.cfg.Timeout.or(DefaultTimeout)
 }
 
+// nextMachineWait returns how long a reservation of several machines waits for the next one.
+func (ga *gangs) nextMachineWait(r *request) time.Duration {
+	return luby.Length(ga.reserveWait(), r.expired)
+}
+
 // maxReservation returns how long a reservation lasts at most.
-func (ga *gangs) maxReservation() time.Duration {
-	wait := ga.reserveWait()
-	if wait < math.MaxInt64/maxReserveWaits {
-		wait *= maxReserveWaits
-	}
-	return wait
+func (ga *gangs) maxReservation(r *request) time.Duration {
+	return luby.Length(min(ga.reserveWait(), luby.Longest/maxReserveWaits)*maxReserveWaits, r.expired)
 }
 
 // mayReserve reports whether a request may begin a reservation now.
@@ -66,10 +67,15 @@ func (ga *gangs) overtaken(of *request) bool {
 }
 
 // postpone lets waiting frameworks go before f's requests, until each could have been offered
-// something twice, or for reserveWait.
-func (ga *gangs) postpone(f *member) {
+// something twice, or for a wait.
+func (ga *gangs) postpone(f *member) { ga.postponeFor(f, 0) }
+
+// postponeFor is postpone, for as much longer as a reservation is after so many that were too
+// short. So the share of the time in which others have their turn stays.
+func (ga *gangs) postponeFor(f *member, expired int) {
 	// Two turns for each framework that is there, or the timeout if turns are slow.
-	f.postponedTurn, f.postponedUntil = ga.queue.turn+2*uint64(ga.queue.present)+1, ga.now.Add(ga.reserveWait())
+	turns := uint64(luby.Length(2, expired)) * uint64(ga.queue.present)
+	f.postponedTurn, f.postponedUntil = ga.queue.turn+turns+1, ga.now.Add(luby.Length(ga.reserveWait(), expired))
 }
 
 // hasTurn reports whether it is the turn of a request that has no room: no framework that
@@ -119,15 +125,15 @@ func (ga *gangs) reserve(r *request) bool {
 	for i, n := range nodes {
 		claims[i] = omega.Claim{Machine: n.id, Account: r.of.account.id, Need: r.Each, Precedence: r.of.reg.Precedence}
 	}
-	tx.Reserve(ga.now.Add(ga.maxReservation()), claims...)
+	tx.Reserve(ga.now.Add(ga.maxReservation(r)), claims...)
 	g := &ga.room
 	g.of, g.id, g.nodes, g.ready, g.refused = r, 0, nodes, 0, false
 	for _, n := range nodes {
 		n.kept = r
 	}
-	lasts := ga.reserveWait()
+	lasts := ga.nextMachineWait(r)
 	if r.Machines == 1 {
-		lasts = ga.maxReservation() // it keeps no machine that could serve others as a whole
+		lasts = ga.maxReservation(r) // it keeps no machine that could serve others as a whole
 	}
 	ga.timers.Start(&g.timer, ga.now.Add(lasts), g)
 	ga.asked = r
@@ -209,7 +215,7 @@ func (ga *gangs) reservedRoom(n *node, r *request) (room resources.Vector, ok bo
 func (ga *gangs) progress(ready int) {
 	if g := &ga.room; ready > g.ready {
 		if g.ready = ready; g.of.Machines > 1 {
-			ga.timers.Start(&g.timer, ga.now.Add(ga.reserveWait()), g)
+			ga.timers.Start(&g.timer, ga.now.Add(ga.nextMachineWait(g.of)), g)
 		}
 	}
 }
@@ -219,7 +225,8 @@ func (ga *gangs) progress(ready int) {
 func (ga *gangs) expireReservation(g *reserving) {
 	r := g.of
 	r.tried = append(r.tried, g.nodes...)
-	ga.postpone(r.of)
+	ga.postponeFor(r.of, r.expired)
+	r.expired++
 	ga.endReservation(r)
 }
 

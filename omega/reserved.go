@@ -77,6 +77,18 @@ func (v *version) setReserved(r reserved) {
 // So the n-th reservation in the order is ready within n × (L + d), if each before it
 // ends within d of being ready. A reservation ends when it is granted, withdrawn, or
 // over. Reservations that are begun later and have no higher precedence come behind it.
+//
+// Bound for a need: let its scheduler begin a reservation as soon as the one before has
+// ended by its Until, each as long as package luby says, in units of u. Let each begin as
+// the n-th in the order at most, R = n × (L + d), and k the least number with u × 2^k >= R.
+//
+//  5. Of the first 2^(k+1) - 1 reservations one lasts u × 2^k, and so R or more.
+//  6. By the bound above it is ready, and granted, within R of its begin.
+//  7. All up to it last (k+1) × u × 2^k, so the need is met within (k+1) × max(u, 2R) of the
+//     first begin. No length of an allocation is too long for that, known or not.
+//
+// Package omega/loop and package offers reserve like this. Whether the machines that they
+// choose are the same each time makes no difference.
 type reserved []keeps
 
 // keeps is a part of a reservation on one machine, and what is left of it.

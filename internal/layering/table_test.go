@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/journals":    {"omega", "resources"},
 	"internal/keys":        {},
 	"internal/layering":    {},
+	"internal/luby":        {},
 	"internal/mcf":         {},
 	"internal/network":     {},
 	"internal/niltest":     {},

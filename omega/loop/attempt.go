@@ -146,7 +146,7 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	tasks := p.near.settle(now, o.Granted)
 	l.over(now, n > 0 && !o.Conflict)
 	if n > 0 {
-		p.fruitless, p.passes, p.since, p.tried = 0, 0, now, nil
+		p.fruitless, p.passes, p.since, p.tried, p.short = 0, 0, now, nil, 0
 		l.unreserve(p)
 		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.Granted, Tasks: tasks})
 	}

@@ -96,7 +96,9 @@ type Pending[K any] struct {
 	last      error               // why the last attempt did not do
 	since     time.Time           // it waits for room: since it came, or placed a task
 	room      omega.ReservationID // for it, 0 for none
+	until     time.Time           // at which that ends
 	on, tried []locality.Node     // where that is, and where one has ended unused
+	short     int                 // so many were too short
 	ration    int                 // tasks that the next attempt may place, 0 for all
 	near      *nearby
 

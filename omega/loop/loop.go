@@ -69,6 +69,10 @@ type Config[K any] struct {
 	// all tasks for a gang, else that of one. See [omega.Reservation]. It counts from the
 	// job's arrival, and from the last time that it placed a task. Attempts count against
 	// the limits meanwhile. 0 is 30 s; negative for no reservations.
+	//
+	// The first reservation lasts 10 patiences at most. Others follow on other machines,
+	// some of them longer, until one is long enough. With L the longest time of an allocation,
+	// and few reservations of others, that takes some 4 L × log2(L/patience).
 	Patience time.Duration
 	// Recheck is how often the machines are looked at while jobs are parked; 0
 	// is 1 s.

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/luby"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// reserves is how many patiences a reservation lasts at most. A job that waits on has
-// another one then, on other machines, and behind those of others.
+// reserves is how many patiences the first reservation of a need lasts at most. A job that
+// waits on has another one then, on other machines, and behind those of others. So that one
+// of them is long enough, their lengths are those of package luby: see [omega.Reservation].
 const reserves = 10
 
 // patient reports whether a job may be kept waiting for room without a reservation.
@@ -35,16 +37,14 @@ func (l *Loop[K]) reserve(p *Pending[K], now time.Time) {
 	if claims == nil {
 		return
 	}
-	until := l.cfg.Patience
-	if until < math.MaxInt64/reserves {
-		until *= reserves
-	}
+	unit := min(l.cfg.Patience, luby.Longest/reserves) * reserves
+	p.until = now.Add(luby.Length(unit, p.short))
 	p.on = p.on[:0]
 	for _, c := range claims {
 		p.on = append(p.on, c.Machine.Node())
 	}
 	l.engine.Txn.Reset()
-	l.engine.Txn.Reserve(now.Add(until), claims...)
+	l.engine.Txn.Reserve(p.until, claims...)
 	a.reserves = true
 }
 
@@ -85,7 +85,9 @@ func (l *Loop[K]) reservation(p *Pending[K], snap *omega.Snapshot, now time.Time
 			return r
 		}
 	}
-	p.tried = append(p.tried, p.on...)
+	if p.tried = append(p.tried, p.on...); !now.Before(p.until) {
+		p.short++
+	}
 	l.unreserve(p)
 	return omega.Reservation{}
 }

@@ -172,3 +172,28 @@ func TestPatience_GivesUpMachinesThatStayFull(t *testing.T) {
 	require.Zero(t, p.Left())
 	require.Equal(t, locality.Node(1), r.held["j"][0].Node())
 }
+
+// Allocations of another scheduler last longer than many reservations, end one after the
+// other, and are refilled at once. The need is met all the same.
+func TestPatience_IsEnoughHoweverLongAllocationsLast(t *testing.T) {
+	const length, patience = 60, 1
+	cell := newCell(t, 4, 4)
+	f := &refiller{register(t, cell, "small"), nil, cell, map[int][]omega.AllocationID{}, length}
+	for i := range 8 {
+		name := []string{"m0", "m1"}[i%2]
+		f.ends[1+i*length/8] = append(f.ends[1+i*length/8], claim(t, f.s, name, cell, 1))
+	}
+	r := newRig(t, cell, loop.Config[string]{
+		Patience: patience * time.Second, MaxDelay: time.Second, Attempts: -1, Fruitless: -1,
+	})
+	p := r.submit(t, epoch, job("j", 1, 3))
+	// A reservation of 8 × 10 patiences is long enough. See omega.Reservation for the sum.
+	const most = patience + 4*8*10*patience
+	second := 1
+	for ; p.Left() > 0 && second < 2*most; second++ {
+		r.settle(t, at(float64(second)))
+		f.second(t, second)
+	}
+	require.LessOrEqual(t, second, most)
+	require.NoError(t, cell.Check())
+}
