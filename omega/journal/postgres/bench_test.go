@@ -44,12 +44,14 @@ func BenchmarkClaims(b *testing.B) {
 			b.ReportMetric(float64(serverTime(b, dsn)-used)/float64(b.N*c.claims), "server-ns/claim")
 		})
 	}
-	b.Run("by=rows/schedulers=4/claims=64", func(b *testing.B) { byRows(b, dsn, 4, 64) })
+	b.Run("by=rows/schedulers=4/claims=64", func(b *testing.B) { byRows(b, dsn, 4, 64, true) })
+	b.Run("by=rows-without-release/schedulers=4/claims=64", func(b *testing.B) { byRows(b, dsn, 4, 64, false) })
 }
 
 // byRows claims on rows with versions: a claim holds if its machine has the version that the
-// writer knows. Refused claims are sent again, with the versions that the refusal brought.
-func byRows(b *testing.B, dsn string, writers, claims int) {
+// writer knows. Refused claims are sent again, with the versions that the refusal brought. The statement also
+// gives back the claims of an earlier commit, as a commit by the journal does, unless releases is false.
+func byRows(b *testing.B, dsn string, writers, claims int, releases bool) {
 	b.Helper()
 	pool := connect(b, dsn+" pool_max_conns=8")
 	query(b, pool, `DROP TABLE IF EXISTS machine`)
@@ -61,11 +63,19 @@ func byRows(b *testing.B, dsn string, writers, claims int) {
 	for i := range writers {
 		running.Go(func() {
 			versions, rng := make([]int64, 5000), rand.New(rand.NewPCG(1, uint64(i)))
+			var held []int
 			for range next {
 				wanted := rng.Perm(5000)[:claims]
+				var released []int
+				if releases {
+					held = append(held, wanted...)
+					released = held[:min(claims, max(0, len(held)-2*claims))]
+					held = held[len(released):]
+				}
 				for len(wanted) > 0 {
 					tries[i]++
-					refused, err := claimRows(b, pool, wanted, versions)
+					refused, err := claimRows(b, pool, wanted, released, versions)
+					released = nil
 					if err != nil {
 						b.Error(err)
 						return
@@ -90,21 +100,30 @@ func byRows(b *testing.B, dsn string, writers, claims int) {
 	b.ReportMetric(float64(serverTime(b, dsn)-used)/float64(b.N*claims), "server-ns/claim")
 }
 
-// claimRows claims one unit of some machines in one statement. It locks their rows in one order. It
-// brings the versions that are there now, and returns the machines that have another one than was known.
-func claimRows(b *testing.B, pool *pgxpool.Pool, wanted []int, versions []int64) (refused []int, err error) {
+// claimRows claims one unit of some machines in one statement, and gives one back of others. It locks their rows in
+// one order. It brings the versions that are there now, and returns the machines that have another one than was known.
+func claimRows(b *testing.B, pool *pgxpool.Pool, wanted, released []int, versions []int64) (refused []int, err error) {
 	b.Helper()
-	known := make([]int64, len(wanted))
+	known, sign := make([]*int64, 0, len(wanted)+len(released)), map[int]int{}
 	slices.SortFunc(wanted, cmp.Compare)
-	for i, m := range wanted {
-		known[i] = versions[m]
+	for _, m := range wanted {
+		known = append(known, &versions[m])
+		sign[m]--
+	}
+	all := slices.Clone(wanted)
+	for _, m := range released {
+		if sign[m] == 0 { // others stay as they are: one is given back and one is taken
+			known, all = append(known, nil), append(all, m)
+		}
 	}
 	rows, err := pool.Query(b.Context(), `
 		WITH held AS MATERIALIZED (
 			SELECT m.id, m.version, w.version AS known FROM unnest($1::integer[], $2::bigint[]) AS w (id, version)
 			JOIN machine m ON m.id = w.id ORDER BY m.id FOR UPDATE OF m),
-		done AS (UPDATE machine m SET free = free - 1, version = m.version + 1 FROM held WHERE m.id = held.id AND held.version = held.known RETURNING m.id)
-		SELECT id, version, version = known FROM held`, wanted, known)
+		done AS (
+			UPDATE machine m SET free = free - CASE WHEN held.known IS NULL THEN -1 ELSE 1 END, version = m.version + 1
+			FROM held WHERE m.id = held.id AND (held.known IS NULL OR held.version = held.known) RETURNING m.id)
+		SELECT id, version, version = known FROM held WHERE known IS NOT NULL`, all, known)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@
 //	a process is over a minute behind
 //	a checkpoint                       [journal.ErrTrimmed]: open the cell again
 //
-// A walk polls. It finds the entries of its own process at once. Those of others it finds after 5 ms
-// where there is traffic, else after 100 ms. A checkpoint deletes the entries
+// A walk polls. It finds the entries of its own process at once, with those of others before them. Others
+// it finds after 5 ms where there is traffic, else after 100 ms. A checkpoint deletes the entries
 // before it that are older than a minute.
 //
 // The pool needs two connections at least: a checkpoint has one while it is written or read. Of the

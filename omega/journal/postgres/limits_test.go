@@ -38,7 +38,7 @@ func leavesStatements(t *testing.T, dsn string) {
 		t.Helper()
 		for n := -1; n != want; {
 			require.NoError(t, pool.QueryRow(t.Context(), `
-				SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%SELECT COALESCE(cellsched_append%'`).Scan(&n))
+				SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%cellsched_append($1%'`).Scan(&n))
 		}
 	}
 	require.Error(t, store.Append(t.Context(), []byte("not added")))

@@ -22,7 +22,7 @@ const (
 // 100 ms.
 func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
-		w := walk{store: s, last: mark{at: int64(after)}}
+		w := walk{store: s, passed: passed{last: mark{at: int64(after)}}}
 		wait, ended := firstPoll, false
 		for {
 			grown := s.appended()
@@ -67,11 +67,30 @@ func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[jour
 // walk is a walk over the entries.
 type walk struct {
 	store *Store
-	last  mark // the entry that was fetched last
-	known bool // its tag is
+	known bool // the tag of the last entry is
+	passed
+}
 
+// passed are entries one behind the other.
+type passed struct {
+	last mark // the last one, or that before them
 	buf  []byte
-	ends []int // in buf, of the entries that were fetched last
+	ends []int // in buf
+}
+
+// add adds an entry unless there would be a gap.
+func (p *passed) add(m mark, data []byte) bool {
+	if m.at != p.last.at+1 {
+		return false
+	}
+	p.last, p.buf = m, append(p.buf, data...)
+	p.ends = append(p.ends, len(p.buf))
+	return true
+}
+
+// markOf returns the entry of a row that begins with its position and its tag.
+func markOf(row [][]byte) mark {
+	return mark{int64(binary.BigEndian.Uint64(row[0])), int64(binary.BigEndian.Uint64(row[1]))}
 }
 
 // fetch fetches entries behind the last one. That one is asked for again, without its data: if
@@ -81,6 +100,9 @@ type walk struct {
 // The entries that this Store knows of other walks and of appends have to be there too.
 func (w *walk) fetch(ctx context.Context) error {
 	at, first, found := w.last.at, true, error(nil)
+	if w.known && w.store.take(&w.passed) {
+		return nil
+	}
 	read, added := w.store.marks() // before the query, which has to see them
 	w.buf, w.ends = w.buf[:0], w.ends[:0]
 	err := w.store.query(ctx, w.store.wait, `SELECT entry_n, entry_tag, entry_data FROM cellsched_read($1, $2, $3)`,
@@ -88,22 +110,19 @@ func (w *walk) fetch(ctx context.Context) error {
 			if found != nil {
 				return
 			}
-			m := mark{int64(binary.BigEndian.Uint64(row[0])), int64(binary.BigEndian.Uint64(row[1]))}
+			m := markOf(row)
 			switch {
 			case first && m.at > at && (at > 0 || m.at > 1):
 				found = fmt.Errorf("%w: entry %d, the first is %d", journal.ErrTrimmed, max(at, 1), m.at)
-				return
-			case m.at != at && m.at != w.last.at+1:
-				found = fmt.Errorf("%w: entry %d behind entry %d", journal.ErrDamaged, m.at, w.last.at)
 				return
 			case w.known && m.at == at && m != w.last, m.at == read.at && m != read, m.at == added.at && m != added:
 				found = another(m.at)
 				return
 			}
-			first, w.last, w.known = false, m, true
-			if m.at > at {
-				w.buf = append(w.buf, row[2]...)
-				w.ends = append(w.ends, len(w.buf))
+			if first, w.known = false, true; m.at == at {
+				w.last = m
+			} else if !w.add(m, row[2]) {
+				found = fmt.Errorf("%w: entry %d behind entry %d", journal.ErrDamaged, m.at, w.last.at)
 			}
 		})
 	read.advance(added)
@@ -119,6 +138,18 @@ func (w *walk) fetch(ctx context.Context) error {
 	defer w.store.mu.Unlock()
 	w.store.read.advance(w.last)
 	return found
+}
+
+// take moves p to the entries behind its last one that an Append has found, if it did.
+func (s *Store) take(p *passed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.behind != p.last || len(s.ahead.ends) == 0 {
+		return false
+	}
+	*p, s.ahead = s.ahead, passed{}
+	s.read.advance(p.last)
+	return true
 }
 
 // lacks returns the error of a database that has no entry m where there was one. A standby

@@ -33,11 +33,12 @@ CREATE TABLE IF NOT EXISTS cellsched_checkpoint (
 );
 ALTER TABLE cellsched_checkpoint ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- Adds an entry and returns its position: null if the journal is not there, or an entry that the
--- caller knows. A plan is kept for long, so none may be made for tables that were small once.
+-- Adds an entry. Returns the entries behind a position, if that is given, up to the new one, which is the last and
+-- comes without its data: a walk needs no statement of its own then. Returns nothing if the journal is not there,
+-- or an entry that the caller knows. A plan is kept for long, so none may be made for tables that were small once.
 CREATE OR REPLACE FUNCTION cellsched_append(
-	of_journal bigint, new_tag bigint, new_data bytea, patience text, known_n bigint, known_tag bigint
-) RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
+	of_journal bigint, new_tag bigint, new_data bytea, patience text, known_n bigint, known_tag bigint, after_n bigint
+) RETURNS TABLE (entry_n bigint, entry_tag bigint, entry_data bytea) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
 	new_n bigint;
 BEGIN
@@ -47,8 +48,13 @@ BEGIN
 		RETURNING n INTO new_n;
 	IF FOUND THEN
 		INSERT INTO cellsched_entry (journal, n, tag, data) VALUES (of_journal, new_n, new_tag, new_data);
+		IF after_n >= new_n - 16 AND after_n < new_n - 1 THEN
+			RETURN QUERY SELECT n, tag, data FROM cellsched_entry WHERE journal = of_journal AND n > after_n AND n < new_n ORDER BY n;
+		END IF;
+		entry_n := new_n;
+		entry_tag := new_tag;
+		RETURN NEXT;
 	END IF;
-	RETURN new_n;
 END $$;
 
 -- Returns the entries from a position on, the first one without its data.

@@ -38,10 +38,12 @@ type Store struct {
 	wait time.Duration // patience, which tests change
 	late atomic.Int32  // appends in a row that got no answer in time, or no lock
 
-	mu    sync.Mutex    // guards what follows
-	grown chan struct{} // closed when this Store has added an entry
-	read  mark          // the last entry that a walk has found
-	added mark          // the last entry that an Append has added
+	mu     sync.Mutex    // guards what follows
+	grown  chan struct{} // closed when this Store has added an entry
+	read   mark          // the last entry that a walk has found
+	added  mark          // the last entry that an Append has added
+	behind mark          // the end of a walk
+	ahead  passed        // entries behind it that the last Append has found
 }
 
 // mark is an entry that is known to be there. A database without it has another history, or has trimmed it: histories
@@ -137,25 +139,38 @@ func (s *Store) Append(ctx context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
 		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData))
 	}
-	tag, at := make([]byte, 8), int64(0)
+	tag := make([]byte, 8)
 	if _, err := rand.Read(tag); err != nil {
 		return s.wrap(ctx, err)
 	}
-	limit, known := min(s.wait<<min(s.late.Load(), 8), longest), s.latest()
-	err := s.query(ctx, limit, `SELECT COALESCE(cellsched_append($1, $2, $3, $4, $5, $6), 0)`, args{
+	limit := min(s.wait<<min(s.late.Load(), 8), longest)
+	known, last := s.marks()
+	after := int64(-1) // of no walk
+	if known.at >= last.at {
+		after = known.at
+	}
+	last.advance(known)
+	ahead, at, gap := passed{last: known}, int64(0), after < 0
+	err := s.query(ctx, limit, `SELECT entry_n, entry_tag, entry_data FROM cellsched_append($1, $2, $3, $4, $5, $6, $7)`, args{
 		{int8OID, s.id},
 		{int8OID, tag},
 		{byteaOID, entry},
 		text(strconv.FormatInt(max(1, (limit*3/4).Milliseconds()), 10)),
-		number(known.at), number(known.tag),
-	}, func(row [][]byte) { at = int64(binary.BigEndian.Uint64(row[0])) })
+		number(last.at), number(last.tag), number(after),
+	}, func(row [][]byte) {
+		m, data := markOf(row), row[2]
+		if at = m.at; data == nil {
+			data = entry
+		}
+		gap = gap || !ahead.add(m, data)
+	})
 	if errors.Is(err, os.ErrDeadlineExceeded) || is(err, lockNotAvailable) {
 		s.late.Add(1)
 	} else {
 		s.late.Store(0)
 	}
 	if err == nil && at == 0 {
-		err = s.lacks(ctx, known)
+		err = s.lacks(ctx, last)
 	}
 	if err != nil {
 		return s.wrap(ctx, err)
@@ -163,6 +178,9 @@ func (s *Store) Append(ctx context.Context, entry []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added.advance(mark{at, int64(binary.BigEndian.Uint64(tag))})
+	if s.behind, s.ahead = known, ahead; gap {
+		s.ahead = passed{}
+	}
 	close(s.grown)
 	s.grown = make(chan struct{})
 	return nil
