@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -149,31 +150,39 @@ func (s *Store) point(ctx context.Context, p pointer) error {
 			return err
 		}
 		p.before = last.at
-		// A deletion of parts is of all of a checkpoint, so the first one stands for the others.
-		whole := clientv3.Compare(clientv3.CreateRevision(part(p.parts, 0)), ">", 0)
+		// A deletion of parts is of all of a checkpoint, so the first one stands for the others. The entries that the
+		// checkpoint stands for must be those of this store: it may be an older copy.
+		known := s.latest()
+		whole := append(known.there(), clientv3.Compare(clientv3.CreateRevision(part(p.parts, 0)), ">", 0))
 		answer, err := s.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(s.pointerKey()), "=", last.changed), whole).
+			If(append(whole, clientv3.Compare(clientv3.ModRevision(s.pointerKey()), "=", last.changed))...).
 			Then(clientv3.OpPut(s.pointerKey(), p.encode())).
 			Else(clientv3.OpGet(part(p.parts, 0), clientv3.WithCountOnly())).Commit()
 		switch {
 		case err != nil:
 			return err
-		case !answer.Succeeded && answer.Responses[0].GetResponseRange().GetCount() == 0:
+		case answer.Succeeded:
+		case answer.Responses[0].GetResponseRange().GetCount() == 0:
 			return fmt.Errorf("the parts of the checkpoint at position %d were deleted as it was written", p.at)
-		case !answer.Succeeded:
+		default:
+			if err := s.lacks(ctx, known); errors.Is(err, journal.ErrForked) {
+				return err
+			}
 			continue // another one did
 		}
 		break
 	}
+	mine := clientv3.Compare(clientv3.Value(s.pointerKey()), "=", p.encode()) // an older copy has another checkpoint, or none
 	// Also the parts that another process writes for an earlier position: they have no effect.
-	_, _ = s.client.Delete(ctx, s.pointerKey()+"/", clientv3.WithRange(fmt.Sprintf("%s/%016x", s.pointerKey(), p.at)))
-	s.trim(ctx, int64(p.before))
+	_, _ = s.client.Txn(ctx).If(mine).
+		Then(clientv3.OpDelete(s.pointerKey()+"/", clientv3.WithRange(fmt.Sprintf("%s/%016x", s.pointerKey(), p.at)))).Commit()
+	s.trim(ctx, int64(p.before), mine)
 	return nil
 }
 
 // trim deletes the entries before a position, but not the one there: see walk.list. They are
-// deleted in order, so that those which are left have no gap.
-func (s *Store) trim(ctx context.Context, before int64) {
+// deleted in order, so that those which are left have no gap, and while a comparison holds.
+func (s *Store) trim(ctx context.Context, before int64, while clientv3.Cmp) {
 	h, err := s.head(ctx)
 	if err != nil {
 		return
@@ -188,7 +197,7 @@ func (s *Store) trim(ctx context.Context, before int64) {
 			ops[i] = clientv3.OpDelete(keys[i])
 		}
 		keys = keys[len(ops):]
-		if _, err := s.client.Txn(ctx).Then(ops...).Commit(); err != nil {
+		if answer, err := s.client.Txn(ctx).If(while).Then(ops...).Commit(); err != nil || !answer.Succeeded {
 			return
 		}
 	}

@@ -6,8 +6,8 @@
 //	PREFIX/checkpoint/AT-TAG/ its parts, of 512 KiB
 //
 // Each process opens the journal of the same prefix and has a copy of the cell. An append is one
-// transaction, which puts an entry and the head and compares nothing: no append makes another one
-// try again. Processes watch the log. A watch event that is missing shows as a gap in the head's
+// transaction, which puts an entry and the head. It compares only that the last entry is there which the
+// process knows: no append makes another one try again. Processes watch the log. A watch event that is missing shows as a gap in the head's
 // versions, and the walk lists the entries then.
 //
 //	event                           result
@@ -15,7 +15,8 @@
 //	etcd is gone                    the same, and the journal tries again, each second at most
 //	a member is gone                the journal goes on with the others
 //	etcd is compacted               nothing: entries are keys of their own
-//	an older copy was restored      [journal.ErrForked] in each process that has applied more
+//	an older copy was restored      [journal.ErrForked] in each process that has applied more or
+//	                                was acknowledged more; it adds nothing to that copy
 //	the client is closed            [journal.ErrFailed]
 //	a process is further behind than
 //	the checkpoint before the last  [journal.ErrTrimmed]: open the cell again
@@ -28,9 +29,6 @@
 // # Limits
 //
 //   - An operation over 1 MiB fails the cell.
-//   - An append that finds a fork has been committed. An entry in flight of one process on a restored
-//     copy may stop the others with ErrForked.
-//   - The check for a fork begins anew with each walk in a new process, which has seen no revision.
 //   - Only an append has a limit of time, of 3 s.
 //   - Parts of a checkpoint with an unknown outcome stay until the next checkpoint.
 package etcd

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -26,6 +27,9 @@ const (
 func (s *Store) Read(ctx context.Context, after journal.Position) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		w := walk{store: s, at: int64(after), yield: yield}
+		if read, _ := s.marks(); read.at == w.at {
+			w.key = read.key
+		}
 		err := errGap
 		for errors.Is(err, errGap) || errors.Is(err, rpctypes.ErrCompacted) {
 			err = w.pass(ctx)
@@ -53,18 +57,19 @@ type walk struct {
 // pass walks over the entries that are there, and then over those that a watch brings, until
 // the watch ends.
 func (w *walk) pass(ctx context.Context) error {
+	read, added := w.store.marks() // before the head, which has to show them
 	h, err := w.store.head(ctx)
 	if err != nil {
 		return err
 	}
-	if err := w.list(ctx, h); err != nil {
+	if err := w.list(ctx, h, read, added); err != nil {
 		return err
 	}
 	return w.watch(ctx, h.revision+1)
 }
 
-// list walks over the entries up to a head.
-func (w *walk) list(ctx context.Context, h head) error {
+// list walks over the entries up to a head. Entries that are known have to be among them, or trimmed.
+func (w *walk) list(ctx context.Context, h head, known ...mark) error {
 	if h.at < w.at {
 		return fmt.Errorf("%w: entries end at position %d, want %d", journal.ErrForked, h.at, w.at)
 	}
@@ -76,12 +81,13 @@ func (w *walk) list(ctx context.Context, h head) error {
 	if w.at > 0 && w.at < first || w.at == 0 && first > 1 {
 		return fmt.Errorf("%w: entry %d, the first is %d", journal.ErrTrimmed, max(1, w.at), first)
 	}
-	if w.at > 0 {
-		key := keys[w.at-first]
-		if w.key != "" && key != w.key {
-			return fmt.Errorf("%w: entry %d is another one than it was", journal.ErrForked, w.at)
+	if w.at > 0 && w.key == "" {
+		w.key = keys[w.at-first]
+	}
+	for _, m := range append(known, mark{w.at, w.key}) {
+		if err := m.in(keys, first); err != nil && !errors.Is(err, journal.ErrTrimmed) {
+			return err
 		}
-		w.key = key
 	}
 	for keys = keys[w.at+1-first:]; len(keys) > 0; {
 		some := keys[:min(len(keys), fetched)]
@@ -148,6 +154,9 @@ func (w *walk) fetch(ctx context.Context, keys []string) error {
 // tell yields the next entry.
 func (w *walk) tell(key string, data []byte) error {
 	w.at, w.key, w.ended = w.at+1, key, false
+	w.store.mu.Lock()
+	w.store.read.advance(mark{w.at, key})
+	w.store.mu.Unlock()
 	if !w.yield(journal.Entry{At: journal.Position(w.at), Data: data}, nil) {
 		return errStopped
 	}
@@ -168,28 +177,50 @@ func (w *walk) watch(ctx context.Context, revision int64) error {
 	// The watch ends with this walk, and where its member has lost the leader.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	for answer := range w.store.client.Watch(ctx, w.store.prefix+"/log/", clientv3.WithPrefix(), clientv3.WithRev(revision), clientv3.WithFilterDelete()) {
-		if err := answer.Err(); err != nil {
+	answers := w.store.client.Watch(ctx, w.store.prefix+"/log/", clientv3.WithPrefix(), clientv3.WithRev(revision), clientv3.WithFilterDelete())
+	late := time.NewTicker(time.Second)
+	defer late.Stop()
+	for missed := int64(0); ; {
+		select {
+		case answer, ok := <-answers:
+			switch {
+			case !ok && ctx.Err() != nil:
+				return ctx.Err()
+			case !ok:
+				return errGap
+			}
+			if err := w.answer(&answer); err != nil {
+				return err
+			}
+		case <-late.C:
+			// An older copy that has taken over sends nothing before it has made as many revisions. So an
+			// entry of this process that does not come is looked for.
+			_, added := w.store.marks()
+			if added.at > w.at && added.at == missed {
+				return errGap
+			}
+			missed = added.at
+		}
+	}
+}
+
+// answer walks over the entries of an answer of the watch.
+func (w *walk) answer(answer *clientv3.WatchResponse) error {
+	if err := answer.Err(); err != nil {
+		return err
+	}
+	var put *mvccpb.KeyValue // the entry of the present revision
+	for _, event := range answer.Events {
+		if kv := event.Kv; strings.HasPrefix(string(kv.Key), w.store.entryPrefix()) {
+			put = kv
+		} else if err := w.event(put, kv); err != nil {
 			return err
 		}
-		var put *mvccpb.KeyValue // the entry of the present revision
-		for _, event := range answer.Events {
-			if kv := event.Kv; strings.HasPrefix(string(kv.Key), w.store.entryPrefix()) {
-				put = kv
-			} else if err := w.event(put, kv); err != nil {
-				return err
-			}
-		}
-		if len(answer.Events) > 0 {
-			if err := w.end(); err != nil {
-				return err
-			}
-		}
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if len(answer.Events) > 0 {
+		return w.end()
 	}
-	return errGap
+	return nil
 }
 
 // event walks over an entry that was put together with the head.
@@ -199,6 +230,9 @@ func (w *walk) event(put, head *mvccpb.KeyValue) error {
 		return fmt.Errorf("%w: entry %d was put again", journal.ErrForked, head.Version)
 	case head.Version > w.at+1 || put == nil || put.ModRevision != head.ModRevision:
 		return errGap
+	}
+	if _, added := w.store.marks(); added.at == head.Version && added.key != string(put.Key) {
+		return fmt.Errorf("%w: entry %d is another one than was added", journal.ErrForked, added.at)
 	}
 	return w.tell(string(put.Key), put.Value)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,32 @@ type Store struct {
 	client *clientv3.Client
 	prefix string
 	seen   atomic.Int64 // the latest revision of a linearizable answer: none is before it
+
+	mu    sync.Mutex // guards what follows
+	read  mark       // the last entry that a walk has found
+	added mark       // the last entry that an Append has added
+}
+
+// mark is an entry that is known to be there. A store without its key has another history, or has trimmed
+// it: histories that part before it have another key at its position, or none.
+type mark struct {
+	at  int64
+	key string
+}
+
+// advance makes m the later one of two.
+func (m *mark) advance(other mark) {
+	if other.at > m.at {
+		*m = other
+	}
+}
+
+// there compares for a transaction that an entry is there.
+func (m *mark) there() []clientv3.Cmp {
+	if m.at == 0 {
+		return nil
+	}
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(m.key), ">", 0)}
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -74,7 +101,52 @@ func (s *Store) advance(seen, revision int64) error {
 	return nil
 }
 
-// Append implements [journal.Store]. The transaction is where an entry gets its position.
+// marks returns the last entry that a walk has found, and the last that was added.
+func (s *Store) marks() (read, added mark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read, s.added
+}
+
+// latest returns the last entry that is known.
+func (s *Store) latest() mark {
+	m, added := s.marks()
+	m.advance(added)
+	return m
+}
+
+// lacks returns the error of a store that has no entry m where there was one.
+func (s *Store) lacks(ctx context.Context, m mark) error {
+	h, err := s.head(ctx)
+	if err != nil {
+		return err
+	}
+	keys, first, err := s.list(ctx, h)
+	if err != nil {
+		return err
+	}
+	if err := m.in(keys, first); err != nil {
+		return err
+	}
+	return fmt.Errorf("entry %d was away a moment ago", m.at)
+}
+
+// in returns the error of a store that has other keys, from a position on, than one with m.
+func (m *mark) in(keys []string, first int64) error {
+	end := first + int64(len(keys)) - 1
+	switch {
+	case m.at > end:
+		return fmt.Errorf("%w: entries end at position %d, want %d", journal.ErrForked, end, m.at)
+	case m.at > 0 && m.at < first:
+		return fmt.Errorf("%w: entry %d, the first is %d", journal.ErrTrimmed, m.at, first)
+	case m.at > 0 && keys[m.at-first] != m.key:
+		return fmt.Errorf("%w: entry %d is another one than it was", journal.ErrForked, m.at)
+	}
+	return nil
+}
+
+// Append implements [journal.Store]. The transaction is where an entry gets its position. It has no effect on a
+// store without the last entry that this Store knows.
 func (s *Store) Append(ctx context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
 		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData))
@@ -84,18 +156,29 @@ func (s *Store) Append(ctx context.Context, entry []byte) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	seen := s.seen.Load()
-	answer, err := s.client.Txn(limited).Then(
-		clientv3.OpPut(s.entryPrefix()+rand.Text(), string(entry)),
-		clientv3.OpPut(s.headKey(), ""),
-	).Commit()
-	if err == nil {
+	seen, last, key := s.seen.Load(), s.latest(), s.entryPrefix()+rand.Text()
+	answer, err := s.client.Txn(limited).If(last.there()...).
+		Then(clientv3.OpPut(key, string(entry)), clientv3.OpPut(s.headKey(), "", clientv3.WithPrevKV())).Commit()
+	switch {
+	case err != nil:
+	case !answer.Succeeded:
+		if err = s.advance(seen, answer.Header.Revision); err == nil {
+			err = s.lacks(limited, last)
+		}
+	default:
 		// Equal is a fork, too: the transaction has made a revision of its own.
 		err = s.advance(seen+1, answer.Header.Revision)
 	}
 	if err != nil {
 		return s.wrap(ctx, err)
 	}
+	added := mark{1, key}
+	if before := answer.Responses[1].GetResponsePut().GetPrevKv(); before != nil {
+		added.at = before.Version + 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.added.advance(added)
 	return nil
 }
 
