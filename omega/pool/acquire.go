@@ -256,6 +256,9 @@ func (p *Pool) sleep(ctx context.Context, w *waiter, most time.Duration) error {
 	case <-done:
 		return p.cancel(w, context.Cause(ctx))
 	case <-over:
+		if w.extra != nil && w.extra.full {
+			return p.cancel(w, ErrQueueFull)
+		}
 		return p.cancel(w, ErrWait)
 	}
 }
@@ -278,7 +281,7 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	}
 	p.mu.Unlock()
 	<-w.ready
-	if w.err != nil || errors.Is(cause, ErrWait) { // it was served in the last moment
+	if w.err != nil || errors.Is(cause, ErrWait) || errors.Is(cause, ErrQueueFull) { // it was served in the last moment
 		return w.err
 	}
 	p.mu.Lock()

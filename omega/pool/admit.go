@@ -74,13 +74,16 @@ func (ad *admission) prepare(ctx context.Context, t *Tenant, r *Request) (*waite
 		return nil, err
 	}
 	w.priority = int32(r.Priority)
-	if len(r.Needs) == 1 && len(r.Prefer) == 0 && r.MaxWait == 0 && r.Label == "" {
+	if len(r.Needs) == 1 && len(r.Prefer) == 0 && r.MaxWait == 0 && r.Label == "" && !r.noQueue {
 		return w, nil
 	}
 	if w.extra == nil {
 		w.extra = new(extra)
 	}
 	w.extra.most, w.extra.label = r.MaxWait, r.Label
+	if r.noQueue {
+		w.extra.most, w.extra.full = 1, true // the shortest wait
+	}
 	if len(r.Prefer) > 0 {
 		n := &near{prefer: append([]locality.Node(nil), r.Prefer...), required: r.Required}
 		n.job, _ = delay.New(ad.placement.policy) // New has checked the policy

@@ -25,7 +25,8 @@ type Backlog struct {
 	// goroutines that work its queue. It bounds the requests of a tenant that wait: one
 	// waits only where no more of its tenant wait, with itself, than workers are left.
 	// So a tenant alone leaves half of the workers that run nothing, and n tenants leave
-	// one part of n+1. A request beyond that is served at once or comes again. 0 means
+	// one part of n+1. A request beyond that is served at once or
+	// refused with [ErrQueueFull], and comes again. 0 means
 	// that [Settings.Queue] alone bounds those that wait: without one, the requests of a
 	// tenant that floods take all workers, and other tenants wait behind them. Do refuses
 	// a negative number.
@@ -58,9 +59,7 @@ func (b *Backlog) Do(
 	}
 	began := false
 	if b.Workers > 0 {
-		if !b.enter(tenant) && r.MaxWait >= 0 {
-			r.MaxWait = 1 // the shortest
-		}
+		r.noQueue = !b.enter(tenant)
 		defer func() { b.leave(tenant, began) }()
 	}
 	err = p.Do(ctx, tenant, r, func(ctx context.Context, leases []Lease) error {

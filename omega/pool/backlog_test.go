@@ -183,6 +183,12 @@ func TestBacklogDo_KeepsWorkersForOtherTenants(t *testing.T) {
 			}
 			require.Zero(t, running.Load())
 		}
+		refused := uint64(0)
+		for _, s := range p.Stats().Tenants {
+			require.Zero(t, s.TimedOut, "no request has waited too long")
+			refused += s.QueueFull
+		}
+		require.EqualValues(t, 10, refused)
 	})
 }
 

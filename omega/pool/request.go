@@ -25,6 +25,9 @@ type Request struct {
 	// Label is shown with the request in [Pool.Waiters]. It is empty, or a name as
 	// [resources.CheckName] has it.
 	Label string
+
+	// noQueue refuses it with ErrQueueFull where it would wait: see Backlog.
+	noQueue bool
 }
 
 // sum returns the needs together.

@@ -165,9 +165,12 @@ const maxRetry = 24 * time.Hour
 
 // gaveUp counts a wait that ended without a lease.
 func (t *Tenant) gaveUp(cause error) {
-	if errors.Is(cause, ErrWait) {
+	switch {
+	case errors.Is(cause, ErrWait):
 		t.timedOut++
-	} else {
+	case errors.Is(cause, ErrQueueFull):
+		t.queueFull++
+	default:
 		t.cancelled++
 	}
 }

@@ -43,6 +43,7 @@ type task struct {
 type extra struct {
 	most  time.Duration // maximum wait; 0 for none
 	label string
+	full  bool    // it is refused where it would wait
 	many  *gang   // of several needs
 	near  *near   // of preferred machines
 	own   []Lease // that its caller holds, as the context tells

@@ -271,7 +271,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			err = process(t, m, "a", succeed) // one worker is left, and two would wait
-			require.ErrorIs(t, err, pool.ErrWait)
+			require.ErrorIs(t, err, pool.ErrQueueFull)
 			require.False(t, m.IsFailure(err))
 			require.LessOrEqual(t, time.Since(began), time.Nanosecond)
 			require.NoError(t, held.Release())
