@@ -43,7 +43,7 @@ func (p *Pool) checkPromises() error {
 		}
 	}
 	for i := range p.leases.records {
-		if r := &p.leases.records[i]; r.gen&1 == 1 && r.preempted {
+		if r := &p.leases.records[i]; r.gen&1 == 1 && r.preempted && !r.late {
 			for g := r.tenant; g != nil; g = g.parent {
 				returning[g] = plus(returning[g], r.run.Need, 1)
 			}
