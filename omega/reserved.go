@@ -87,8 +87,8 @@ func (v *version) setReserved(r reserved) {
 //  7. All up to it last (k+1) × u × 2^k, so the need is met within (k+1) × max(u, 2R) of the
 //     first begin. No length of an allocation is too long for that, known or not.
 //
-// Package omega/loop and package offers reserve like this. Whether the machines that they
-// choose are the same each time makes no difference.
+// The loop, flow, offers and a pool on a cell reserve like this. Whether the machines that
+// they choose are the same each time makes no difference.
 type reserved []keeps
 
 // keeps is a part of a reservation on one machine, and what is left of it.

@@ -46,8 +46,9 @@ type Config[T comparable] struct {
 	// kept for it. Otherwise smaller tasks could take each hole. The machine is kept from
 	// all other tasks of the scheduler until the task has the room. One machine is kept
 	// at a time, for the task that has waited for longest. Its need is reserved there in
-	// the cell: see [omega.Reservation]. Once the task has started, costs decide as for
-	// any other.
+	// the cell: see [omega.Reservation]. A machine that gets no nearer to the need is given
+	// up after a patience, and later ones after some times that, until one is kept for long
+	// enough. Once the task has started, costs decide as for any other.
 	//
 	// It is also how long such a task waits for room within the scheduler's limits before
 	// others have to leave that room to it. The same goes for any task that the limits

@@ -86,3 +86,35 @@ func TestPatience_LeavesNoReservation(t *testing.T) {
 	require.True(t, y.tasks[large].runs)
 	require.Empty(t, reserved())
 }
+
+// Allocations of another scheduler last longer than many patiences, end one after the
+// other, and are refilled at once. The task starts all the same.
+func TestPatience_IsEnoughHoweverLongAllocationsLast(t *testing.T) {
+	const length, patience = 64, 3
+	y := newYard(t, one, resources.Vector{4}, resources.Vector{4})
+	y.patience, y.still = patience*time.Second, true
+	y.begin(t)
+	y.addJob(t, "a", 0, 9)
+	ends := map[int]int{}
+	for i := range 8 {
+		require.True(t, y.take(t, machineAt(y.cell, i%2), one, 0))
+		ends[1+i*length/8]++
+	}
+	large := y.add(t, "a", resources.Vector{4})
+	// A machine is given up after 32 patiences, which is long enough, and then started on.
+	const most = patience + 6*32*patience
+	round := 1
+	for ; !y.tasks[large].runs && round < 2*most; round++ {
+		for range ends[round] {
+			y.giveBack(t, 0)
+		}
+		for m := range 2 {
+			for y.take(t, machineAt(y.cell, m), one, 0) {
+				ends[round+length]++
+			}
+		}
+		y.round(t)
+		y.pass(t, time.Second)
+	}
+	require.LessOrEqual(t, round, most)
+}

@@ -2,10 +2,10 @@ package flow
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/luby"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -22,6 +22,7 @@ type reserver[J, T comparable] struct {
 
 	current       reservedMachine[J, T]  // the reserved machine, if any
 	triedMachines []*machine[J, T]       // those reserved for that task before, without success
+	short         int                    // so many times a patience was too short for it
 	choosing      *reservedMachine[J, T] // of the task that arcs are asked for
 	reservations  []reservation[J, T]    // in the cell
 }
@@ -58,7 +59,8 @@ type reservation[J, T comparable] struct {
 }
 
 // maxPatiences bounds the length of a reservation, in units of the patience. A machine that
-// gets no nearer to the need is given up after one.
+// gets no nearer to the need is given up after one. The patience of later machines is that
+// of package luby, so that one is long enough: see [omega.Reservation].
 const maxPatiences = 10
 
 // reserve keeps a machine free of other tasks, for the task that has waited longest beyond
@@ -73,9 +75,10 @@ func (kp *reserver[J, T]) reserve() {
 	switch {
 	case tk != before.task:
 		// Another task may do with a machine that did not serve the last one.
-		kp.triedMachines = kp.triedMachines[:0]
-	case before.on != nil && kp.book.impatient(before.since):
+		kp.triedMachines, kp.short = kp.triedMachines[:0], 0
+	case before.on != nil && kp.book.now-before.since >= int64(luby.Length(time.Duration(kp.book.patience), kp.short)):
 		kp.triedMachines = append(kp.triedMachines, before.on)
+		kp.short++
 	}
 	if tk != nil {
 		kp.choosing = &after
@@ -234,10 +237,7 @@ func (kp *reserver[J, T]) rereserve(tx *omega.Txn, now time.Time) (settle func()
 	i := -1
 	if begins {
 		// The cell ends the reservation by itself if this process does not.
-		until := kp.cfg.Patience
-		if until < math.MaxInt64/maxPatiences {
-			until *= maxPatiences
-		}
+		until := luby.Length(min(kp.cfg.Patience, luby.Longest/maxPatiences)*maxPatiences, kp.short)
 		i = tx.Reserve(now.Add(until), k.task.claim(k.on))
 	}
 	return func() {
