@@ -90,3 +90,43 @@ func TestCell_PutsTogetherWhatIsKeptAndWhatIsReserved(t *testing.T) {
 		<-done
 	})
 }
+
+// Allocations of the other scheduler last longer than a reservation, end one after the other,
+// and it claims all room that is free. The request is served all the same.
+func TestCell_ServesALargeRequestHoweverLongAllocationsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length, units = 10 * time.Hour, 4
+		s := share(t, pool.Config{Patience: time.Second}, units)
+		var held []omega.AllocationID // of the other scheduler, the oldest first
+		var begun []time.Time
+		fill := func(most int) {
+			tx := omega.Txn{Now: time.Now()}
+			for range most {
+				tx.Claim(omega.Claim{Machine: s.ids[0], Need: v(1)})
+			}
+			_, err := s.other.Commit(&tx)
+			require.NoError(t, err)
+			for n := range most {
+				if id, ok := tx.Allocation(n); ok {
+					held, begun = append(held, id), append(begun, time.Now())
+				}
+			}
+		}
+		for range units {
+			fill(1)
+			time.Sleep(length / units)
+		}
+		got, start := queue(t, s.pool, "a", v(units)), time.Now()
+		for len(got) == 0 && time.Since(start) < 40*length {
+			if len(held) > 0 && time.Since(begun[0]) >= length {
+				require.NoError(t, s.other.Release(held[0]))
+				held, begun = held[1:], begun[1:]
+			}
+			fill(units)
+			time.Sleep(length / units)
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, time.Since(start), 5*16*time.Hour)
+		release(t, <-got)
+	})
+}

@@ -212,13 +212,15 @@ func (cm *committer) rest() (err error) {
 	ctx, wake := context.WithCancel(context.Background())
 	defer wake()
 	l.sleeping, l.needs = wake, cm.leastNeeds()
-	needs, ready := l.needs, cm.blocks.NextReady()
+	needs := l.needs
 	if wait, some := cm.reserving.untilPatient(); some {
 		defer time.AfterFunc(wait, cm.lookAgain).Stop()
 	}
 	cm.mu.Unlock()
-	if !ready.IsZero() {
-		defer time.AfterFunc(time.Until(ready), wake).Stop()
+	for _, at := range [...]time.Time{cm.blocks.NextReady(), cm.nextOver()} {
+		if !at.IsZero() {
+			defer time.AfterFunc(time.Until(at), wake).Stop()
+		}
 	}
 	if len(needs) == 0 {
 		cm.blocks.Pass()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/luby"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
 	"github.com/cellsched/cellsched/resources"
@@ -26,10 +27,12 @@ type keptInCell struct {
 type keeping struct {
 	of    *reservation
 	parts []blocks.Part
+	until time.Time
 }
 
-// keptFor bounds a reservation in the cell: a process that stops reserves no longer than
-// that. A request that waits on reserves again.
+// keptFor bounds the first reservation in the cell: a process that stops reserves no longer
+// than that. A request that waits on reserves again, for times of package luby, so that one
+// is long enough: see [omega.Reservation].
 const keptFor = time.Hour
 
 // reservationOf returns the reservation in the cell for w, 0 for none.
@@ -48,21 +51,36 @@ func (cm *committer) reservationOf(w *waiter) omega.ReservationID {
 // keeps returns the reservations that are to begin in the cell, and those that are to end.
 func (cm *committer) keeps(now time.Time) (begin []keeping, end []omega.ReservationID) {
 	cm.kept = slices.DeleteFunc(cm.kept, func(k keptInCell) bool {
-		over := k.of.over || now.After(k.until)
-		if over && k.id != 0 {
-			cm.unkept = append(cm.unkept, k.id)
+		late := !now.Before(k.until)
+		if over := late || k.of.over; !over || k.id == 0 {
+			return over
 		}
-		return over
+		if cm.unkept = append(cm.unkept, k.id); late {
+			k.of.short++
+		}
+		return true
 	})
 	for _, w := range cm.reserving.list {
 		if slices.ContainsFunc(cm.kept, func(k keptInCell) bool { return k.of == w.kept }) {
 			continue
 		}
 		if parts := cm.lacks(w); parts != nil {
-			begin = append(begin, keeping{w.kept, parts})
+			begin = append(begin, keeping{w.kept, parts, now.Add(luby.Length(keptFor, w.kept.short))})
 		}
 	}
 	return begin, cm.unkept
+}
+
+// nextOver returns when the next reservation in the cell ends by its time, the zero time if
+// there is none. It is then to be followed by another one at once: others would take the
+// room that it kept.
+func (cm *committer) nextOver() (next time.Time) {
+	for i := range cm.kept {
+		if at := cm.kept[i].until; next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // lacks returns what blocks lack for w on the machines that are kept for it.
@@ -93,11 +111,11 @@ func (cm *committer) reserveInCell(ctx context.Context, begin []keeping, end []o
 	}
 	cm.unkept = nil
 	for _, one := range begin {
-		id, err := cm.blocks.Reserve(ctx, now, now.Add(keptFor), one.parts)
+		id, err := cm.blocks.Reserve(ctx, now, one.until, one.parts)
 		if err != nil {
 			return err
 		}
-		cm.kept = append(cm.kept, keptInCell{one.of, id, now.Add(keptFor)})
+		cm.kept = append(cm.kept, keptInCell{one.of, id, one.until})
 	}
 	return nil
 }

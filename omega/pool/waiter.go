@@ -78,6 +78,7 @@ type reservation struct {
 	at    time.Duration   // when that was
 	until time.Duration   // when the older leases are expected to end
 	timer *time.Timer     // fires when longer tasks may go on meanwhile
+	short int             // reservations in the cell for it that were too short
 	over  bool            // it was taken back or used
 	older bool            // leases from before that leave no room for the needs
 	owed  bool            // by a guarantee: others make room, and none is granted more
