@@ -84,18 +84,16 @@ func (s *site) settled() uint64 {
 	return s.number
 }
 
-// queue puts a task back to the head of its job, and so of its lane.
+// requeue puts a task back to the head of its job, and so of its lane.
 func (g *Global) requeue(j *job, i int32) {
+	if j.lane != nil && j.Gang {
+		j.user.drop(j) // more of it waits
+	}
 	j.tasks[i] = placement{phase: waiting}
 	j.waiting = append(j.waiting, i)
 	g.stats.Waiting++
 	g.order.credit(j.user, j.Need)
-	if j.queued {
-		if j.Gang {
-			j.user.drop(j) // its width has changed
-			j.user.push(j)
-		}
-	} else {
+	if j.lane == nil {
 		j.user.push(j)
 	}
 	g.order.demand(j.user)
@@ -141,7 +139,14 @@ func (g *Global) answered(s *site, a *answer) error {
 		case !e.done:
 			g.stats.Refused++
 			g.requeue(e.job, e.index)
-			if current && (len(a.Closed) > 0 && a.Closed[k] || m.Seq == e.seq) {
+			why := refusedRoom
+			if len(a.Why) > 0 {
+				why = a.Why[k]
+			}
+			switch {
+			case why == refusedJob:
+				s.bar(e.job.class)
+			case current && (why == refusedMachine || why == refusedRoom && m.Seq == e.seq):
 				m.closed = true
 				s.closed = append(s.closed, int(e.node))
 				s.refresh(int(e.node))

@@ -97,6 +97,7 @@ func (v *Verifier) asked(a *ask) {
 		}
 		return
 	}
+	v.forget(a.Launches)
 	v.answers[a.Number] = answer{}
 	v.queue = append(v.queue, work{batch: a, answer: answer{Number: a.Number, Granted: make([]omega.AllocationID, 0, len(a.Launches))}})
 }
@@ -241,19 +242,24 @@ func (v *Verifier) grant(ctx context.Context, now time.Time, w *work) error {
 	}
 	for i := w.from; i < to; i++ { // any other error has changed nothing, and so is a refusal
 		l, item := &w.batch.Launches[i], v.items[i-w.from]
-		id, closed := omega.AllocationID{}, true
+		id, why := omega.AllocationID{}, item
 		if r := v.known(l.Task); r != nil {
-			id, closed = r.Allocation, false
-		} else if item >= 0 && err == nil {
-			if granted, ok := tx.Allocation(item); ok {
-				id, closed = granted, false
-				v.start(l, id)
-			} else {
-				closed = !stale(tx.Err(item))
-			}
+			id = r.Allocation
+		} else if item < 0 {
+			why = -item
+		} else if err != nil {
+			why = refusedJob
+		} else if granted, ok := tx.Allocation(item); ok {
+			id = granted
+			v.start(l, id)
+		} else {
+			why = reason(tx.Err(item))
+		}
+		if id != (omega.AllocationID{}) {
+			why = refusedRoom
 		}
 		w.answer.Granted = append(w.answer.Granted, id)
-		w.answer.Closed = append(w.answer.Closed, closed)
+		w.answer.Why = append(w.answer.Why, why)
 		v.states.touch(l.Machine)
 	}
 	w.from = to
@@ -285,36 +291,45 @@ func (v *Verifier) accounts(ctx context.Context, launches []launch) error {
 	return nil
 }
 
-// claims adds the claims of launches to the transaction, and notes their numbers there: -1
-// for a launch that cannot be claimed, or is known already. A gang with such a launch is
-// not claimed at all.
+// claims adds the claims of launches to the transaction, and notes their numbers there. For
+// a launch that cannot be claimed, or is known already, it notes the negative reason. A gang
+// with such a launch is not claimed at all.
 func (v *Verifier) claims(ctx context.Context, launches []launch) {
 	tx := &v.attempt.Txn
 	tx.Gang = launches[0].Gang != 0
 	v.items = v.items[:0]
 	for i := range launches {
-		l, item := &launches[i], -1
-		if c, ok := v.claim(ctx, l); ok && v.known(l.Task) == nil {
-			item = tx.Claim(c)
-		} else if tx.Gang {
+		l := &launches[i]
+		c, why := v.claim(ctx, l)
+		if why == refusedRoom && v.known(l.Task) == nil {
+			v.items = append(v.items, tx.Claim(c))
+			continue
+		}
+		why = max(why, refusedGang)
+		if tx.Gang {
 			tx.Reset()
 			v.items = v.items[:0]
 			for range launches {
-				v.items = append(v.items, -1)
+				v.items = append(v.items, -refusedGang)
 			}
+			v.items[i] = -why
 			return
 		}
-		v.items = append(v.items, item)
+		v.items = append(v.items, -why)
 	}
 }
 
-// claim returns the claim of a launch, and false for one that a commit would fail with.
-func (v *Verifier) claim(ctx context.Context, l *launch) (c omega.Claim, ok bool) {
-	if _, ok := v.cell.State(l.Machine); !ok || l.Need.CheckNeed() != nil {
-		return c, false
+// claim returns the claim of a launch. For a launch that a commit would fail with it returns
+// a reason other than refusedRoom.
+func (v *Verifier) claim(ctx context.Context, l *launch) (c omega.Claim, why int) {
+	if _, ok := v.cell.State(l.Machine); !ok {
+		return c, refusedMachine
 	}
 	account, err := v.cell.Account(ctx, l.User)
-	return omega.Claim{Machine: l.Machine, Account: account, Need: l.Need, Precedence: l.Precedence}, err == nil
+	if err != nil || l.Need.CheckNeed() != nil {
+		return c, refusedJob
+	}
+	return omega.Claim{Machine: l.Machine, Account: account, Need: l.Need, Precedence: l.Precedence}, refusedRoom
 }
 
 // known returns the record of a task, nil if it does not run here.
@@ -334,10 +349,18 @@ func (v *Verifier) start(l *launch, id omega.AllocationID) {
 	v.tell(r.Event)
 }
 
-// stale reports whether a claim was refused since the global master knew an old state.
-func stale(err error) bool {
+// reason returns why a claim was refused, as answer.Why has it.
+func reason(err error) int {
 	item, ok := errors.AsType[*omega.RefusalError](err)
-	return ok && (item.Stale() || errors.Is(err, omega.ErrGang))
+	switch {
+	case ok && item.Stale():
+		return refusedRoom
+	case errors.Is(err, omega.ErrGang):
+		return refusedGang
+	case ok && (errors.Is(err, omega.ErrForbidden) && item.Permitted == nil || errors.Is(err, omega.ErrLimit)):
+		return refusedJob
+	}
+	return refusedMachine
 }
 
 // upto returns the end of the launches that are committed together.

@@ -86,6 +86,9 @@ func TestGlobal_PlacesAGangWithinOneCell(t *testing.T) {
 	w.finish(federation.Task{Job: "three", Index: 1}, false)
 	w.until(w.now.Add(time.Second))
 	require.Len(t, w.runs, 7, "the task that was stopped runs again")
+	for i := range 3 {
+		require.Equal(t, w.runs[federation.Task{Job: "three"}], w.runs[federation.Task{Job: "three", Index: i}])
+	}
 }
 
 // Two global masters want the last machines of a cell for gangs: one gets them.

@@ -3,6 +3,7 @@ package federation
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -202,10 +203,10 @@ func (g *Global) enqueue(j *job) {
 		at, known := g.found[Task{j.Name, i}]
 		switch p := &j.tasks[i]; {
 		case p.phase != idle:
-		case known && at.ended:
+		case known && at.ended && j.Ended != nil: // else it is the end of an older job of that name
 			p.phase = ended
 			j.left--
-		case known:
+		case known && !at.ended:
 			*p = placement{running, at.site}
 			g.stats.Running++
 			g.order.charge(j.user, j.Need)
@@ -249,6 +250,11 @@ func (g *Global) class(j *Job) (*class, error) {
 	if c := g.classes[key]; c != nil {
 		return c, nil
 	}
+	for i, p := range j.Require {
+		if onNumber(p) {
+			return nil, invalid("job %s: requirement %d: %s, want texts", fault.Quote(j.Name), i, fault.List(p.String()))
+		}
+	}
 	c := &class{need: j.Need, require: key.require, gang: key.gang, order: j.Precedence}
 	if len(j.Require) > 0 {
 		for _, s := range g.sites {
@@ -268,6 +274,13 @@ func (g *Global) class(j *Job) (*class, error) {
 	}
 	g.classes[key] = c
 	return c, nil
+}
+
+// onNumber reports whether a predicate compares a number: in its text names and texts are
+// quoted, and numbers are not. A site that knew it would refuse the text of a machine.
+func onNumber(p locality.Predicate) bool {
+	text := strings.TrimSuffix(p.String(), "}")
+	return text != "" && '0' <= text[len(text)-1] && text[len(text)-1] <= '9'
 }
 
 // Stats returns counts of what was done, and of what there is to do.

@@ -212,7 +212,7 @@ func TestMessage_IsRefusedWhereItMakesNoSense(t *testing.T) {
 		`{"Ask":{"Epoch":1,"Number":1,"Launches":[{"Task":{"Index":-1}}]}}`:                 "task \"\"[-1]",
 		`{"Tell":{"Incarnation":0}}`:                                                        "incarnation 0",
 		`{"Tell":{"Incarnation":1,"Machines":[{"Free":[-1,0,0,0,0,0,0,0]}]}}`:               "report from",
-		`{"Tell":{"Incarnation":1,"Answers":[{"Granted":["",""],"Closed":[true]}]}}`:        "closes 1 of 2",
+		`{"Tell":{"Incarnation":1,"Answers":[{"Granted":["",""],"Why":[2]}]}}`:              "1 reasons for 2 launches",
 		`{"Tell":{"Incarnation":1,"Blocks":[null]}}`:                                        "want blocks of up to 64 machines",
 		`{"Tell":{"Incarnation":1,"Blocks":[{"First":1}]}}`:                                 "want blocks of up to 64 machines",
 		`{"Tell":{"Incarnation":1,"Blocks":[{"First":64,"Machines":[{"ID":"000001/2"}]}]}}`: "machine 2 in the place of number 64",
@@ -259,7 +259,7 @@ func TestMessage_SurvivesJSON(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"From":"local-0","To":"global-0","Tell":{"Epoch":1,"Incarnation":1,"Blocks":[{"First":0,"Stamp":9,"Machines":[{"ID":"000001/0","Seq":99}]}]}}`))
 	f.Add([]byte(`{"From":"local-0","To":"global-0","Tell":{"Epoch":1,"Incarnation":2,"Listed":true,"List":[{"Task":{"Job":"j","Index":0},"Kind":3}]}}`))
-	f.Add([]byte(`{"From":"local-0","To":"global-0","Tell":{"Epoch":1,"Incarnation":1,"Answers":[{"Number":4294967297,"Granted":["",""],"Closed":[true,false]}]}}`))
+	f.Add([]byte(`{"From":"local-0","To":"global-0","Tell":{"Epoch":1,"Incarnation":1,"Answers":[{"Number":4294967297,"Granted":["",""],"Why":[2,3]}]}}`))
 	f.Add([]byte(`{"From":"global-0","To":"local-0","Ask":{"Epoch":1,"Incarnation":1,"Number":77,"Launches":[{"Task":{"Job":"z","Index":0},"User":"u","Machine":"000001/0","Need":[1,0,0,0,0,0,0,0]}]}}`))
 	f.Add([]byte(`{"From":"global-0","To":"local-0","Ask":{"Epoch":9,"Incarnation":1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -73,6 +73,9 @@ func (g *Global) find(s *site, c *class, internal bool) (node int, ok bool) {
 	if s.unlisted() || s.silent {
 		return 0, false
 	}
+	if _, barred := s.barred[c]; barred {
+		return 0, false
+	}
 	p, start := s.part(internal), 0
 	switch {
 	case internal || len(s.machines) == 0:
@@ -89,12 +92,15 @@ func (g *Global) find(s *site, c *class, internal bool) (node int, ok bool) {
 	return p.find(s.rooms, &c.need, mask, start)
 }
 
-// searchGang returns places for all tasks of a gang at one site. The room is set aside
-// while it searches.
+// searchGang returns places for all tasks of a gang that wait, at one site: that of the
+// others, if there are any. The room is set aside while it searches.
 func (g *Global) searchGang(j *job, at []place) []place {
-	n := len(g.sites)
+	n, first := len(g.sites), g.internal
+	if s, ok := j.home(); ok {
+		n, first = 1, int(s)
+	}
 	for i := range n {
-		s := g.sites[(g.internal+i)%n]
+		s := g.sites[(first+i)%len(g.sites)]
 		for range j.waiting {
 			node, ok := g.find(s, j.class, true)
 			if !ok {

@@ -84,9 +84,17 @@ type tell struct {
 type answer struct {
 	Number  uint64
 	Granted []omega.AllocationID // the zero ID where refused
-	// Closed is set where the reason is no conflict: the machine may look free.
-	Closed []bool `json:",omitempty"`
+	// Why has the reason of each refusal.
+	Why []int `json:",omitempty"`
 }
+
+// The reasons of an answer that refuses a launch.
+const (
+	refusedRoom    = iota // the machine had no room, or takes no claims
+	refusedGang           // another launch of its gang was refused
+	refusedMachine        // the machine may look free
+	refusedJob            // no machine of the cell would do: a limit, or the precedence
+)
 
 // notice tells of a task that has ended or was returned.
 type notice struct {
@@ -182,8 +190,8 @@ func (t *tell) check(from string) error {
 		}
 	}
 	for i := range t.Answers {
-		if a := &t.Answers[i]; len(a.Closed) != 0 && len(a.Closed) != len(a.Granted) {
-			return invalid("report from %s: answer %d closes %d of %d launches", fault.Quote(from), a.Number, len(a.Closed), len(a.Granted))
+		if a := &t.Answers[i]; len(a.Why) != 0 && len(a.Why) != len(a.Granted) {
+			return invalid("report from %s: answer %d has %d reasons for %d launches", fault.Quote(from), a.Number, len(a.Why), len(a.Granted))
 		}
 	}
 	for _, b := range t.Blocks {

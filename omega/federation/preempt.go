@@ -72,7 +72,7 @@ func (v *Verifier) sought(l *launch, w *work, id omega.AllocationID) {
 		v.states.touch(v.machine)
 	}
 	w.answer.Granted = append(w.answer.Granted, id)
-	w.answer.Closed = append(w.answer.Closed, false)
+	w.answer.Why = append(w.answer.Why, refusedRoom)
 	w.from++
 }
 

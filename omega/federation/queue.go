@@ -19,7 +19,24 @@ type job struct {
 	tasks   []placement
 	waiting []int32 // tasks that are to be matched, the next one last
 	left    int     // tasks that have not ended
-	queued  bool    // in a lane
+	lane    *lane   // nil unless tasks of it wait
+}
+
+// part reports whether the tasks that wait are a part of a gang.
+func (j *job) part() bool { return j.Gang && len(j.waiting) < j.Tasks }
+
+// home returns the site of the tasks of a gang that run or were sent. Cost: O(tasks) if a
+// part waits.
+func (j *job) home() (site int32, ok bool) {
+	if !j.part() {
+		return 0, false
+	}
+	for i := range j.tasks {
+		if p := &j.tasks[i]; p.phase == sent || p.phase == running {
+			return p.site, true
+		}
+	}
+	return 0, false
 }
 
 // placement is the state of a task, and its place.
@@ -61,8 +78,8 @@ type user struct {
 	soughtAt time.Time // when the last one was asked
 }
 
-// lane is jobs of one class, the oldest first. Matching looks at the first alone: what it
-// lacks the others lack as well.
+// lane is jobs of one class, the oldest first. Matching looks at the first alone: the others
+// fit where it fits. Therefore a gang of which a part waits has a lane of its own.
 type lane struct {
 	class *class
 	jobs  []*job
@@ -71,43 +88,35 @@ type lane struct {
 
 // push brings a job back into its lane, in the order of submission.
 func (u *user) push(j *job) {
-	j.queued = true
 	for _, l := range u.lanes {
-		if l.class == j.class {
+		if l.class == j.class && !j.part() && !l.jobs[0].part() {
 			at, _ := slices.BinarySearchFunc(l.jobs, j.seq, func(o *job, seq uint64) int {
 				if o.seq < seq {
 					return -1
 				}
 				return 1
 			})
-			l.jobs = slices.Insert(l.jobs, at, j)
-			if j.Gang {
-				l.tried = 0 // a part of a gang may fit where the whole does not
-			}
+			l.jobs, j.lane = slices.Insert(l.jobs, at, j), l
 			return
 		}
 	}
-	u.lanes = append(u.lanes, &lane{class: j.class, jobs: []*job{j}})
+	j.lane = &lane{class: j.class, jobs: []*job{j}}
+	u.lanes = append(u.lanes, j.lane)
 }
 
 // drop takes a job out of its lane.
 func (u *user) drop(j *job) {
-	j.queued = false
-	for i, l := range u.lanes {
-		if l.class != j.class {
-			continue
-		}
-		if l.jobs[0] == j {
-			l.jobs[0] = nil
-			l.jobs = l.jobs[1:]
-		} else {
-			l.jobs = slices.DeleteFunc(l.jobs, func(o *job) bool { return o == j })
-		}
-		l.tried = 0
-		if len(l.jobs) == 0 {
-			u.lanes = slices.Delete(u.lanes, i, i+1)
-		}
-		return
+	l := j.lane
+	j.lane = nil
+	if l.jobs[0] == j {
+		l.jobs[0] = nil
+		l.jobs = l.jobs[1:]
+	} else {
+		l.jobs = slices.DeleteFunc(l.jobs, func(o *job) bool { return o == j })
+	}
+	l.tried = 0
+	if len(l.jobs) == 0 {
+		u.lanes = slices.DeleteFunc(u.lanes, func(o *lane) bool { return o == l })
 	}
 }
 

@@ -33,8 +33,9 @@ type site struct {
 	stamps   []uint64           // by block
 	inside   part
 	outside  part
-	recent   int   // the machine that was heard last to have more room
-	closed   []int // machines that look free and refuse
+	recent   int                 // the machine that was heard last to have more room
+	closed   []int               // machines that look free and refuse
+	barred   map[*class]struct{} // classes that the cell does not permit at present
 	where    locality.Attributes
 	usage    []stake
 	total    resources.Vector
@@ -146,8 +147,18 @@ func (s *site) applyBlock(b *block) (more bool) {
 	return more
 }
 
-// reopen lets machines be tried again that looked free and refused.
+// bar keeps a class of jobs from the site until its next heartbeat.
+func (s *site) bar(c *class) {
+	if s.barred == nil {
+		s.barred = map[*class]struct{}{}
+	}
+	s.barred[c] = struct{}{}
+}
+
+// reopen lets machines be tried again that looked free and refused, and barred classes.
 func (s *site) reopen() (more bool) {
+	more = len(s.barred) > 0
+	clear(s.barred)
 	for _, n := range s.closed {
 		if s.machines[n].closed {
 			s.machines[n].closed = false
@@ -161,7 +172,7 @@ func (s *site) reopen() (more bool) {
 // forget drops all that was heard from a verifier that was replaced.
 func (s *site) forget() {
 	s.machines, s.rooms, s.stamps = nil, nil, nil
-	s.inside, s.outside, s.closed = part{}, part{}, nil
+	s.inside, s.outside, s.closed, s.barred = part{}, part{}, nil, nil
 	s.batches, s.filling = nil, nil
 	s.notices, s.heard, s.due = window{}, nil, time.Time{}
 	s.total, s.usage = resources.Vector{}, nil

@@ -266,6 +266,23 @@ func (v *Verifier) Run(ctx context.Context, send func(Message)) error {
 	})
 }
 
+// forget drops what is known of tasks that have ended, once they are launched: these are
+// tasks of a new job of that name. A global master launches them only after it has followed
+// the notice, or the list, that told of the end.
+func (v *Verifier) forget(launches []launch) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range launches {
+		task := launches[i].Task
+		if r := v.tasks[task]; r == nil || r.Kind != Ended {
+			continue
+		}
+		delete(v.tasks, task)
+		v.notices = slices.DeleteFunc(v.notices, func(n notice) bool { return n.Event.Task == task })
+	}
+	v.untold = min(v.untold, len(v.notices))
+}
+
 // acknowledge drops notices that the global master has followed, and the records of the
 // tasks that have ended.
 func (v *Verifier) acknowledge(heard []uint64) {

@@ -38,6 +38,7 @@ type world struct {
 	length    func() time.Duration // of a task; nil for tasks without end
 	weights   map[string]float64
 	grace     time.Duration
+	limits    omega.Limits
 	doubt     float64 // how often a store cannot tell the outcome of a commit, or fails
 
 	names   []string // of the local masters
@@ -103,7 +104,8 @@ func newWorld(t testing.TB, seed uint64, net network, globals int, machines ...[
 	t.Helper()
 	w := &world{
 		t: t, rand: rand.New(rand.NewPCG(seed, 1)), net: net, now: start, heartbeat: 10 * time.Second, timeout: time.Second,
-		sites: map[string]*back{}, jobs: map[string]federation.Job{},
+		limits: omega.Limits{Lowest: -10, Highest: 10},
+		sites:  map[string]*back{}, jobs: map[string]federation.Job{},
 		runs: map[federation.Task]string{}, ended: map[federation.Task]bool{},
 	}
 	for i := range globals {
@@ -128,7 +130,7 @@ func (w *world) begin() {
 	}
 	for i, cell := range w.cells {
 		for _, f := range w.globals {
-			s, err := cell.Register(f.name, omega.Limits{Lowest: -10, Highest: 10})
+			s, err := cell.Register(f.name, w.limits)
 			require.NoError(w.t, err)
 			w.makeVerifier(i, f.name, s, federation.Records{})
 		}
