@@ -58,7 +58,7 @@ func (c *Cell) follow() error {
 			return fmt.Errorf("%w: entries end at position %d, want %d", ErrDamaged, e.At, c.state.at)
 		case e.Data == nil:
 			select {
-			case c.opening.tail <- tail{check{c.state.at, c.state.log, c.state.digest}, c.state.cell == nil}:
+			case c.opening.tail <- tail{check{c.state.at, c.state.log, c.state.digest}, c.state.version, c.state.cell == nil}:
 			default: // the first one counts
 			}
 			continue
@@ -83,28 +83,33 @@ func (c *Cell) apply(at Entry) error {
 		if err := s.compare(&e); err != nil {
 			return err
 		}
+		c.raise(e.version)
 	}
 	s.follow(at)
 	var own []sending
-	mine, applied := c.mine(&e), false
+	mine, applied, last := c.mine(&e), false, s.sessions[e.session].number
 	switch {
 	case err != nil:
 		err = errSkipped // in every copy
 	case e.kind == beginEntry:
 		applied, err = c.applyBegin(at.At, &e)
-	case s.sessions[e.session] == 0: // it has ended
+	case last == 0: // it has ended
 		if mine {
-			err = fmt.Errorf("%w: at position %d", ErrExpired, at.At)
-			c.refuse(err)
+			err = c.expire(at.At)
 		}
-	case e.number <= s.sessions[e.session]: // it was sent again
-	case e.number != s.sessions[e.session]+1:
-		err = fmt.Errorf("%w: entry %d of session %d behind its entry %d", ErrForked, e.number, e.session, s.sessions[e.session])
+	case e.number <= last: // it was sent again
+	case e.number != last+1:
+		err = fmt.Errorf("%w: entry %d of session %d behind its entry %d", ErrForked, e.number, e.session, last)
 	default:
-		s.sessions[e.session], applied = e.number, mine
-		if own, err = c.applyOps(&e, mine); e.kind == endEntry {
-			delete(s.sessions, e.session)
-			c.ended(mine)
+		applied = mine
+		c.hear(&e, mine)
+		switch e.kind {
+		case keepEntry:
+			own, err = c.applyKeep(at.At, &e, mine)
+		case endEntry:
+			err = c.applyEnd(&e, mine)
+		default:
+			own, err = c.applyOps(&e, mine)
 		}
 	}
 	if errors.Is(err, errSkipped) {
@@ -145,15 +150,6 @@ func (c *Cell) mine(e *entry) bool {
 	return c.session != 0 && c.session == e.session
 }
 
-// ended notes the end of this process's session: the entry may have been sent twice.
-func (c *Cell) ended(mine bool) {
-	if mine {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.session = 0
-	}
-}
-
 // applyBegin begins a session, with the first state of the cell if there is none. It reports
 // whether the session is that of this process.
 func (c *Cell) applyBegin(at Position, e *entry) (mine bool, err error) {
@@ -170,13 +166,16 @@ func (c *Cell) applyBegin(at Position, e *entry) (mine bool, err error) {
 		}
 		c.state.cell = cell
 	}
-	c.state.begin(at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.state.begin(at)
+	if c.tends() {
+		c.tending.seen[at] = time.Now()
+	}
 	if c.number > 0 || c.opening.nonce == nil || !bytes.HasPrefix(e.body, c.opening.nonce) {
 		return false, nil // another process's, or it was sent again
 	}
-	c.session, c.number = at, 1
+	c.session, c.began, c.number = at, at, 1
 	return true, nil
 }
 

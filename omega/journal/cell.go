@@ -20,6 +20,18 @@ type Config struct {
 	// First is the state of the cell if the store is empty. Otherwise it is ignored, but
 	// for Space: see [omega.Restore].
 	First omega.Config
+	// TTL is how long this process may be silent before other processes end its session. In a
+	// third of it the process writes an entry if it has no changes to write. It should be at
+	// least ten times as long as an append takes. 0 means that the session does not expire, and
+	// that this process ends none.
+	//
+	// In a journal that processes of an earlier release have begun, sessions expire once each
+	// of those has ended, or was silent for a TTL. Such a process then fails with [ErrVersion].
+	TTL time.Duration
+	// Share is the largest part of the cell, as a dominant share, that is released of expired
+	// sessions within ten TTLs, 0 to 1. 0 means a half. The rest waits, or for [Cell.Reap]: where
+	// most processes seem to be gone the network may be. One allocation is always released.
+	Share float64
 	// Checkpoint is how many bytes of entries are applied between checkpoints, 0 for 64 MiB.
 	Checkpoint int64
 }
@@ -56,6 +68,8 @@ type Cell struct {
 	opening opening    // the channels are not guarded
 	saved   Position   // of the last checkpoint
 	unsaid  error      // of a checkpoint since
+	tending tending
+	began   Position // of the session; stays when it ends
 	queue   []sending
 	flight  []sending // in the entry that is being appended
 	session Position  // 0 until the begin of the session was applied
@@ -70,6 +84,7 @@ type sending struct {
 	op    *omega.Operation
 	done  chan error // of capacity 1, for all but operations
 	saves bool
+	keeps keeping // its action, 0 for none
 	since time.Time
 }
 
@@ -88,6 +103,14 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 	if cfg.Checkpoint <= 0 {
 		cfg.Checkpoint = 64 << 20
 	}
+	switch {
+	case cfg.TTL < 0 || cfg.TTL > 0 && cfg.TTL < shortestTTL:
+		return nil, fault.Newf("journal", resources.ErrQuantity, "TTL of %v, want 0, or %v and more", cfg.TTL, shortestTTL)
+	case !(cfg.Share >= 0 && cfg.Share <= 1):
+		return nil, fault.Newf("journal", resources.ErrQuantity, "Share of %v, want 0 to 1", cfg.Share)
+	case cfg.Share == 0:
+		cfg.Share = 0.5
+	}
 	c, from, err := open(ctx, store, cfg)
 	for again := true; again && errors.Is(err, ErrTrimmed) && ctx.Err() == nil; {
 		// Another process may have written a checkpoint since this one read the last. If there is no later
@@ -103,7 +126,8 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 func open(ctx context.Context, store Store, cfg Config) (*Cell, Position, error) {
 	c := &Cell{
 		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1), saving: make(chan struct{}, 1),
-		state: state{sessions: make(map[Position]uint64)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
+		tending: newTending(),
+		state:   state{version: oldest, sessions: make(map[Position]session)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
 	}
 	if err := c.load(ctx); err != nil {
 		return nil, 0, err
@@ -123,6 +147,9 @@ func open(ctx context.Context, store Store, cfg Config) (*Cell, Position, error)
 	}
 	c.Cell = c.state.cell
 	c.ending.Go(c.send)
+	if c.tends() {
+		c.running.Go(c.tendAll)
+	}
 	return c, from, nil
 }
 
@@ -136,7 +163,9 @@ func (c *Cell) load(ctx context.Context) error {
 	if err = errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	c.state, c.saved = *s, at
+	if c.state, c.saved = *s, at; c.state.version >= latest {
+		close(c.tending.risen)
+	}
 	return c.state.cell.SetJournal((*batcher)(c))
 }
 
@@ -150,7 +179,8 @@ type opening struct {
 // tail is the end of the entries that a store had when it was opened.
 type tail struct {
 	check
-	empty bool // there is no cell yet
+	version byte
+	empty   bool // there is no cell yet
 }
 
 // begin begins the session once the entries are applied that the store has: nothing is
@@ -180,7 +210,7 @@ func (c *Cell) begin() error {
 	c.mu.Lock()
 	c.opening.nonce = nonce
 	c.mu.Unlock()
-	e := entry{kind: beginEntry, applied: end.at, log: end.log, state: end.digest, body: body.Bytes()}
+	e := entry{version: end.version, kind: beginEntry, applied: end.at, log: end.log, state: end.digest, body: body.Bytes()}
 	if _, err := c.append(e.encode(nil)); err != nil {
 		return err
 	}

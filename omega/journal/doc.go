@@ -22,10 +22,39 @@
 //	store fails for good       the cell refuses all changes from then on: open it again
 //	checkpoint fails           the cell goes on, [Cell.Saved] tells of it
 //	process dies               allocations stay; [omega.Cell.Take] returns their scheduler's successor
+//	                           those of [Cell.Ephemeral] are released when its session expires
+//	process is away for a TTL  ErrExpired: what was in flight was not made, open it again
 //	entry is lost or altered   ErrForked, or the store's error, and no further change
 //	file is damaged            ErrDamaged with the position, and nothing is opened
 //	second process, one folder file.ErrLocked
 //	journal of a later version ErrVersion, and nothing is written
+//
+// # Sessions
+//
+// [Open] begins a session. With a TTL in its [Config] the session ends if the process is
+// silent for that long, and with it the schedulers of [Cell.Ephemeral]. The order of the
+// journal decides: another process proposes to end the session that has written nothing
+// since its entry n, and the proposal holds only if n is its last entry still. No clock is
+// compared with another one. A process that heard nothing of itself for two thirds of its TTL
+// proposes nothing: where the store is away, no session ends.
+//
+// Other systems that the work of a process changes do not see its session. They need a number
+// that rises, and refuse a lower one than they have seen:
+//
+//   - for allocations that stay, [omega.Scheduler.Epoch], by the name of the scheduler;
+//   - for those of [Cell.Ephemeral], [Cell.Position], read after the commit that granted them.
+//
+// # Which store
+//
+//	one process, nothing kept   a cell of package omega alone: commits take no append
+//	one process, kept           package file: an fdatasync for each entry
+//	processes, PostgreSQL       package postgres: a statement for each entry, and polling
+//	processes, etcd             package etcd: a transaction for each entry, and a watch
+//	beyond the rate of one log  package federation, over a cell for each part of the machines
+//
+// A commit is linearizable over all processes in the third and fourth row. A snapshot is as
+// stale as [Cell.Position] is behind, and [Cell.Sync] makes it fresh. Each process holds the
+// whole cell and applies each entry. bench/README.md in the repository has measurements.
 //
 // Package file has a store of files; package journaltest has tests for any store.
 package journal

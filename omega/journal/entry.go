@@ -6,19 +6,24 @@ import (
 	"hash/crc32"
 )
 
-// semantics is the version of what operations do. An entry of a later one is not applied.
-const semantics = 1
+// The versions of what entries do. An entry of a later one is not applied. A journal has the
+// version of its latest entries: see [Cell.tend] for when it gets the next one.
+const (
+	oldest = 1
+	latest = 2 // sessions expire
+)
 
 // The kinds of entries.
 const (
 	beginEntry = iota + 1 // begins a session: a nonce, and the first state of the cell, if any
 	opsEntry              // operations of a session
 	endEntry              // ends a session
+	keepEntry             // keeps a session, or ends another one; from version 2 on
 )
 
 // entry is the content of an Entry:
 //
-//	semantics, kind           1 byte each
+//	version, kind             1 byte each
 //	session, number, applied  uvarints
 //	log, state                4 bytes each, little-endian
 //	body                      operations, each behind its length; a nonce of 16 bytes and a saved cell
@@ -27,6 +32,7 @@ const (
 // applied is the last position that the writer has applied. log is the checksum of the
 // entries up to there, and state a digest of their outcomes.
 type entry struct {
+	version    byte
 	kind       byte
 	session    Position // that of the entry that began it; 0 in that entry
 	number     uint64   // of the session's entries, from 1
@@ -39,7 +45,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // encode appends e to b, which is empty.
 func (e *entry) encode(b []byte) []byte {
-	b = append(b, semantics, e.kind)
+	b = append(b, e.version, e.kind)
 	b = binary.AppendUvarint(b, uint64(e.session))
 	b = binary.AppendUvarint(b, e.number)
 	b = binary.AppendUvarint(b, uint64(e.applied))
@@ -55,10 +61,10 @@ func decodeEntry(data []byte) (e entry, err error) {
 	if n < 2 || crc32.Checksum(data[:n], castagnoli()) != binary.LittleEndian.Uint32(data[n:]) {
 		return e, fmt.Errorf("%w: entry of %d bytes, want one with its checksum", ErrDamaged, len(data))
 	}
-	if data[0] != semantics {
-		return e, fmt.Errorf("%w: entry of version %d, want %d", ErrVersion, data[0], semantics)
+	if data[0] < oldest || data[0] > latest {
+		return e, fmt.Errorf("%w: entry of version %d, want %d to %d", ErrVersion, data[0], oldest, latest)
 	}
-	e.kind = data[1]
+	e.version, e.kind = data[0], data[1]
 	rest := data[2:n]
 	var numbers [3]uint64
 	for i := range numbers {

@@ -87,17 +87,17 @@ func (c *Cell) send() {
 func (c *Cell) batch() (e entry, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e = entry{kind: opsEntry, session: c.session, applied: c.checked.at, log: c.checked.log, state: c.checked.digest}
+	e = entry{version: c.writes(), kind: opsEntry, session: c.session, applied: c.checked.at, log: c.checked.log, state: c.checked.digest}
 	switch {
 	case c.err != nil:
 		return e, false
 	case len(c.queue) == 0 && c.closing:
-		e.kind = endEntry
+		c.ends(&e)
 	case len(c.queue) == 0:
 		return e, false
 	}
-	n := 0
-	for ; n < len(c.queue); n++ {
+	n := c.keeps(&e)
+	for alone := n > 0; !alone && n < len(c.queue) && c.queue[n].keeps.action == 0; n++ {
 		if op := c.queue[n].op; op != nil {
 			b := op.Bytes()
 			if len(e.body) > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > maxEntry {
@@ -221,12 +221,13 @@ func (c *Cell) Saved() (Position, error) {
 	return c.saved, c.unsaid
 }
 
-// Close ends the session once the changes that were sent before are kept, and releases
-// nothing in the cell. Later changes fail with [ErrClosed]. If ctx ends first, the outcome of
+// Close ends the session once the changes that were sent before are kept. It releases what
+// schedulers of [Cell.Ephemeral] hold, and nothing else. Later changes fail with [ErrClosed]. If ctx ends first, the outcome of
 // changes in progress is unknown, and Close does not wait for calls of the store to return.
 // The store stays open: it is its opener's. Errors: as for [Cell.Err] of a journal that has
 // failed, and the cause of ctx.
 func (c *Cell) Close(ctx context.Context) error {
+	c.vacate(ctx)
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()

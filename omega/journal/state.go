@@ -8,26 +8,28 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// maxSessions is how many sessions a journal remembers. One more ends the oldest.
-const maxSessions = 1 << 12
 
 // remembered is how many positions back the checks of an entry can be compared.
 const remembered = 1 << 10
 
 // state is a copy of a journaled cell at a position.
 type state struct {
-	cell     *omega.Cell
-	at       Position
-	log      uint32              // checksum of the entries so far
-	digest   uint32              // of their outcomes
-	sessions map[Position]uint64 // the last number of each
-	skipped  uint64              // operations and entries that could not be decoded
-	checks   [remembered]check
+	cell    *omega.Cell
+	at      Position
+	log     uint32 // checksum of the entries so far
+	digest  uint32 // of their outcomes
+	skipped uint64 // operations and entries that could not be decoded
+	checks  [remembered]check
+
+	// The applier alone changes these, with the mutex of the Cell held.
+	version  byte                 // of the latest entries
+	sessions map[Position]session // by the position of the entry that began each
+	expired  []Position           // that may have left schedulers, in the order in which they ended
 }
 
 // check holds the checks at a position.
@@ -68,29 +70,38 @@ func (s *state) compare(e *entry) error {
 	return nil
 }
 
-// begin begins a session, and ends the oldest of too many.
-func (s *state) begin(session Position) {
-	s.sessions[session] = 1
-	if len(s.sessions) > maxSessions {
-		delete(s.sessions, slices.Min(slices.Collect(maps.Keys(s.sessions))))
-	}
-}
-
-// A checkpoint is a header and then a saved cell. The header is the magic, the semantics,
-// the position, the checks, the number of sessions and, in order, each with its last
-// number, and a checksum.
+// A checkpoint is a header and then a saved cell. The header is the magic, the version of
+// the journal, the position, the checks, the number of sessions and, in order, each with its
+// last number, and a checksum. From version 2 on a session has its TTL besides, and those
+// that have expired follow, with the number 0.
 const magic = "OmegaJnl"
+
+// sessionSize is the size of a session in a header of a version.
+func sessionSize(version byte) int {
+	if version == oldest {
+		return 16
+	}
+	return 24
+}
 
 // header returns the header of a checkpoint.
 func (s *state) header() []byte {
-	b := append([]byte(magic), semantics)
+	gone := s.expired
+	if s.version == oldest {
+		gone = nil
+	}
+	b := append([]byte(magic), s.version)
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.at))
 	b = binary.LittleEndian.AppendUint32(b, s.log)
 	b = binary.LittleEndian.AppendUint32(b, s.digest)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.sessions)))
-	for _, session := range slices.Sorted(maps.Keys(s.sessions)) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(session))
-		b = binary.LittleEndian.AppendUint64(b, s.sessions[session])
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.sessions)+len(gone)))
+	for _, at := range append(slices.Sorted(maps.Keys(s.sessions)), gone...) {
+		one := s.sessions[at]
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+		b = binary.LittleEndian.AppendUint64(b, one.number)
+		if s.version > oldest {
+			b = binary.LittleEndian.AppendUint64(b, uint64(one.ttl))
+		}
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
@@ -105,31 +116,39 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 	if string(b[:len(magic)]) != magic {
 		return nil, fmt.Errorf("%w: checkpoint begins with %q, want %q", ErrDamaged, b[:len(magic)], magic)
 	}
-	fields := b[len(magic)+1:]
-	n := binary.LittleEndian.Uint32(fields[16:])
-	if n > maxSessions {
-		return nil, fmt.Errorf("%w: checkpoint of %d sessions, want at most %d", ErrDamaged, n, maxSessions)
+	version, fields := b[len(magic)], b[len(magic)+1:]
+	if version < oldest || version > latest {
+		return nil, fmt.Errorf("%w: checkpoint of version %d, want %d to %d", ErrVersion, version, oldest, latest)
 	}
-	table := make([]byte, 16*n+4)
+	n, size := int(binary.LittleEndian.Uint32(fields[16:])), sessionSize(version)
+	if n > 2*maxSessions {
+		return nil, fmt.Errorf("%w: checkpoint of %d sessions, want at most %d", ErrDamaged, n, 2*maxSessions)
+	}
+	table := make([]byte, size*n+4)
 	if _, err := io.ReadFull(in, table); err != nil {
 		return nil, fmt.Errorf("%w: sessions of a checkpoint: %w", ErrDamaged, err)
 	}
-	sum := crc32.Update(crc32.Checksum(b, castagnoli()), castagnoli(), table[:16*n])
-	if sum != binary.LittleEndian.Uint32(table[16*n:]) {
+	sum := crc32.Update(crc32.Checksum(b, castagnoli()), castagnoli(), table[:size*n])
+	if sum != binary.LittleEndian.Uint32(table[size*n:]) {
 		return nil, fmt.Errorf("%w: header of a checkpoint with checksum %08x", ErrDamaged, sum)
-	}
-	if b[len(magic)] != semantics {
-		return nil, fmt.Errorf("%w: checkpoint of version %d, want %d", ErrVersion, b[len(magic)], semantics)
 	}
 	s := &state{
 		at: Position(binary.LittleEndian.Uint64(fields)), log: binary.LittleEndian.Uint32(fields[8:]),
-		digest: binary.LittleEndian.Uint32(fields[12:]), sessions: make(map[Position]uint64, n),
+		digest: binary.LittleEndian.Uint32(fields[12:]), version: version, sessions: make(map[Position]session, n),
 	}
 	if s.at != at {
 		return nil, fmt.Errorf("%w: checkpoint at position %d, the store has it at %d", ErrDamaged, s.at, at)
 	}
-	for i := range n {
-		s.sessions[Position(binary.LittleEndian.Uint64(table[16*i:]))] = binary.LittleEndian.Uint64(table[16*i+8:])
+	for ; n > 0; n, table = n-1, table[size:] {
+		began, one := Position(binary.LittleEndian.Uint64(table)), session{number: binary.LittleEndian.Uint64(table[8:])}
+		if version > oldest {
+			one.ttl = time.Duration(binary.LittleEndian.Uint64(table[16:]))
+		}
+		if one.number == 0 {
+			s.expired = append(s.expired, began)
+		} else {
+			s.sessions[began] = one
+		}
 	}
 	var err error
 	if s.cell, err = omega.Restore(in, space); err != nil {

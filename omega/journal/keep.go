@@ -1,0 +1,273 @@
+package journal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// shortestTTL is the shortest TTL of a session.
+const shortestTTL = 100 * time.Millisecond
+
+// tending is the state by which a process keeps its session, and ends those of others. It is not
+// the same in all copies: times are of the clock here. The Cell's mutex guards it.
+type tending struct {
+	stir      chan struct{}          // of capacity 1: there may be something to do
+	risen     chan struct{}          // closed once sessions expire in the journal
+	seen      map[Position]time.Time // when the last entry of each session was applied
+	proposed  map[Position]uint64    // the last numbers with which their ends were proposed
+	wrote     time.Time              // when the last entry was made
+	heard     time.Time              // when an entry of this session was applied last,
+	since     time.Time              // and since when that was never longer ago than it should be
+	switching bool                   // entries are written in the latest version
+	told      byte                   // the version in which the TTL was sent last, 0 for none
+	holds     bool                   // this session may have schedulers that end with it
+	reaping   bool                   // a goroutine runs reap
+	asked     bool                   // all that expired sessions hold may be released
+	spent     []spending             // what was released unasked
+}
+
+// spending is a part of the cell that was released.
+type spending struct {
+	at    time.Time
+	share float64
+}
+
+func newTending() tending {
+	return tending{
+		stir: make(chan struct{}, 1), risen: make(chan struct{}),
+		seen: make(map[Position]time.Time), proposed: make(map[Position]uint64),
+	}
+}
+
+// tends reports whether this process' session can expire.
+func (c *Cell) tends() bool { return c.cfg.TTL > 0 }
+
+// writes returns the version of the entries that this process writes. Called with mu held.
+func (c *Cell) writes() byte {
+	if c.tending.switching {
+		return latest
+	}
+	return c.state.version
+}
+
+// keeps makes e the first of the queue if that is a keeping, and returns 1 then. Called with
+// mu held.
+func (c *Cell) keeps(e *entry) int {
+	c.tending.wrote = time.Now()
+	if len(c.queue) == 0 || c.queue[0].keeps.action == 0 {
+		return 0
+	}
+	if k := c.queue[0].keeps; e.version == oldest {
+		e.announce(time.Duration(k.args[0])) // others are not sent in that version
+	} else {
+		e.kind, e.body = keepEntry, k.encode(nil)
+	}
+	return 1
+}
+
+// ends makes e the end of this session. Called with mu held.
+func (c *Cell) ends(e *entry) {
+	if e.kind = endEntry; e.version > oldest && !c.tending.holds {
+		e.body = []byte{1}
+	}
+}
+
+// raise notes the version of an entry.
+func (c *Cell) raise(version byte) {
+	if version <= c.state.version {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.raise(version)
+	close(c.tending.risen)
+	signal(c.tending.stir) // all tell their TTLs
+}
+
+// hear notes the next entry of a session.
+func (c *Cell) hear(e *entry, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one, t := c.state.sessions[e.session], &c.tending
+	one.number = e.number
+	knows, ttl, told := e.announced()
+	if told {
+		one.knows, one.ttl = knows, ttl
+	}
+	if c.state.sessions[e.session] = one; !c.tends() {
+		return
+	}
+	now := time.Now()
+	t.seen[e.session] = now
+	if mine {
+		if now.Sub(t.heard) > c.deaf() {
+			t.since = now
+		}
+		t.heard = now
+	}
+	if told {
+		signal(t.stir)
+	}
+}
+
+// deaf is how long this process hears nothing of itself before it can tell nothing of others:
+// it may be the one that is silent, or the store is.
+func (c *Cell) deaf() time.Duration { return 2 * c.cfg.TTL / 3 }
+
+// applyKeep applies a keepEntry.
+func (c *Cell) applyKeep(at Position, e *entry, mine bool) (own []sending, err error) {
+	k, ok := decodeKeeping(e.body)
+	if !ok {
+		return nil, errSkipped
+	}
+	c.mu.Lock()
+	if mine {
+		own, c.flight = c.flight, nil
+	}
+	ended, session := c.state.keep(e.session, k), c.session
+	if t := &c.tending; c.tends() {
+		delete(t.seen, ended)
+		delete(t.proposed, ended)
+		switch k.action {
+		case spendShare:
+			c.forget()
+			t.spent = append(t.spent, spending{time.Now(), float64(k.args[0]) / 1e6})
+		case askShare:
+			t.asked = true
+		case settleSession:
+			t.asked = t.asked && len(c.state.expired) > 0
+		}
+		signal(t.stir)
+	}
+	c.mu.Unlock()
+	if ended != 0 && ended == session {
+		return nil, c.expire(at)
+	}
+	return own, nil
+}
+
+// forget drops what was released too long ago to count. Called with mu held.
+func (c *Cell) forget() {
+	t := &c.tending
+	t.spent = slices.DeleteFunc(t.spent, func(one spending) bool { return time.Since(one.at) >= spentFor*c.cfg.TTL })
+}
+
+// applyEnd applies an endEntry.
+func (c *Cell) applyEnd(e *entry, mine bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(e.body) > 0 { // it has left no schedulers
+		delete(c.state.sessions, e.session)
+	} else {
+		c.state.end(e.session)
+	}
+	if delete(c.tending.seen, e.session); mine {
+		c.session = 0 // the entry may have been sent twice
+	}
+	signal(c.tending.stir)
+	return nil
+}
+
+// expire ends the journal of a process whose session was ended. No copy applies what is in
+// flight: it comes behind the end.
+func (c *Cell) expire(at Position) error {
+	err := fmt.Errorf("%w: at position %d", ErrExpired, at)
+	c.refuse(err)
+	return err
+}
+
+// tendAll keeps the session, ends those of processes that are silent, and releases what
+// these held.
+func (c *Cell) tendAll() {
+	for {
+		due := time.NewTimer(c.tend(time.Now()))
+		select {
+		case <-due.C:
+		case <-c.tending.stir:
+		case <-c.life.Done():
+			due.Stop()
+			return
+		}
+		due.Stop()
+	}
+}
+
+// tend does what is due and returns the time until something else is.
+func (c *Cell) tend(now time.Time) time.Duration {
+	c.mu.Lock()
+	t := &c.tending
+	if c.err != nil || c.closing {
+		c.mu.Unlock()
+		return c.cfg.TTL
+	}
+	next := t.wrote.Add(c.cfg.TTL / 3)
+	var send []keeping
+	propose, switches := c.silent(now, &next)
+	if switches {
+		t.switching = true
+	}
+	quiet := len(c.queue)+len(c.flight) == 0
+	if v := c.writes(); t.told != v || quiet && now.Sub(t.wrote) >= c.cfg.TTL/3 {
+		send = append(send, keeping{keepSession, [2]uint64{uint64(c.cfg.TTL)}})
+		t.told = v
+	}
+	if !next.After(now) {
+		next = now.Add(c.cfg.TTL / 10) // the entry is on its way, or another one
+	}
+	send = append(send, propose...)
+	if s := &c.state; len(s.expired) > 0 && s.reaper() == c.session && !t.reaping {
+		t.reaping = true
+		c.running.Go(c.reap)
+	}
+	c.mu.Unlock()
+	for _, k := range send {
+		c.put(sending{keeps: k, done: make(chan error, 1)})
+	}
+	return max(next.Sub(now), time.Millisecond)
+}
+
+// silent returns the ends of sessions that are to be proposed, and whether entries of the
+// latest version may be written. next becomes the time at which to look again, if that is
+// earlier. Called with mu held.
+//
+// A process that has not heard itself for a while proposes nothing: it was stopped, or the
+// store was. Others have a whole TTL afterwards.
+func (c *Cell) silent(now time.Time, next *time.Time) (propose []keeping, switches bool) {
+	t, s := &c.tending, &c.state
+	if now.Sub(t.heard) > c.deaf() {
+		return nil, false
+	}
+	switches = s.version < latest && !t.switching
+	for _, at := range slices.Sorted(maps.Keys(s.sessions)) {
+		one, ttl := s.sessions[at], c.cfg.TTL
+		if s.version > oldest {
+			ttl = one.ttl
+		}
+		if at == c.session || ttl == 0 || s.version == oldest && one.knows >= latest {
+			continue
+		}
+		seen := t.seen[at]
+		if seen.Before(t.since) {
+			seen = t.since
+		}
+		due := seen.Add(ttl)
+		switch {
+		case now.Before(due):
+			*next = earlier(*next, due)
+			switches = false
+		case s.version > oldest && t.proposed[at] != one.number:
+			t.proposed[at] = one.number
+			propose = append(propose, keeping{expireSession, [2]uint64{uint64(at), one.number}})
+		}
+	}
+	return propose, switches
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
