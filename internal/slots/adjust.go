@@ -34,6 +34,9 @@ func (n *Net) adjust() bool {
 			n.refill(v)
 		}
 	}
+	for _, v := range n.dirty { // not those that this adds: tasks might come and go for ever
+		n.recall(v)
+	}
 	return true
 }
 

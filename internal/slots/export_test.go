@@ -10,7 +10,7 @@ func (n *Net) SetLooks(warm, cold, every int64) {
 func (n *Net) Fallbacks() (restarts, scalings int) { return n.restarts, n.scalings }
 
 // Used returns how many arcs the last Solve has looked at, and how many there are.
-func (n *Net) Used() (looks, arcs int64) { return n.work.used, n.arcs() }
+func (n *Net) Used() (looks, arcs int64) { return n.work.before + n.work.used, n.arcs() }
 
 // Looked returns how many arcs the last Paths has looked at, about.
 func (n *Net) Looked() int64 { return n.paths.from.arcs + n.paths.to.arcs }

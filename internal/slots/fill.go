@@ -2,13 +2,16 @@ package slots
 
 // fill fills locations in need one by one, from wherever the price of that is
 // least: in the end from the sink, as slots are free. Where a slot that many
-// want falls free, a search backwards from there is short.
-func (n *Net) fill() {
+// want falls free, a search backwards from there is short. It reports whether it
+// filled one.
+func (n *Net) fill() (filled bool) {
 	enough := n.work.used + n.arcs()
 	for _, v := range n.dirty {
 		for v != Sink && n.work.used < enough && n.locs[v].excess < 0 && n.pull(v) {
+			filled = true
 		}
 	}
+	return filled
 }
 
 // pull sends one unit from the sink to where v, which is in need, is, or a

@@ -1,9 +1,9 @@
 package slots
 
 // near finds places for tasks one by one, forwards, where these are not far. With free
-// slots about, most paths are short, and a search of everything from the free slots on
-// would be a waste. It gives up on a task after a few looks, and on all when it has to
-// give up too often.
+// slots about, or where some tasks have left and others came, most paths are short, and a
+// search of everything would be a waste. It gives up on a task after a few looks, and on
+// all when it has to give up too often.
 func (n *Net) near() {
 	failed := 0
 	enough := n.work.used + n.arcs()
@@ -46,9 +46,7 @@ func (n *Net) reachOut(t int32) bool {
 			n.arrive(v)
 			return true
 		}
-		if v == Sink {
-			return false
-		}
+		// From the sink it goes on to the slots that are held for no task.
 		if !n.work.spend(n.expand(v)) {
 			return false
 		}

@@ -51,12 +51,14 @@ type Net struct {
 
 	limits limits
 
-	pool    []int64
-	search  search
-	paths   shortestPaths
-	returns returnSearch
+	pool      []int64
+	comerPool []comer
+	search    search
+	paths     shortestPaths
+	returns   returnSearch
 
 	looks              struct{ warm, cold int64 } // budgets
+	effort             effort
 	work               work
 	restarts, scalings int // how often the budgets were spent
 }

@@ -55,7 +55,7 @@ func TestSolve_KeepsPricesTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 6))
 	var machines []slots.Loc
 	for range 8 {
-		v := n.AddLeaf(slots.Sink)
+		v := n.AddLeaf(n.AddGroup(slots.Sink)) // of which no task is called back
 		n.SetLeaf(v, 0, 1)
 		machines = append(machines, v)
 	}

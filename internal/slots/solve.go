@@ -28,7 +28,7 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // scratch in a full net. It is near O(changes) when few tasks have come and gone and
 // slots are free, and O(tasks) when time has passed, see elapse.
 //
-// A Solve that takes too many looks at every option begins again with an auction. If that
+// A Solve that looks at too many options begins again with an auction, see effort. If that
 // takes too many, too, cost scaling solves it, which has a bound on its time for any
 // costs.
 func (n *Net) Solve(ctx context.Context, now int64) error {
@@ -36,6 +36,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 		return err
 	}
 	n.round++
+	n.work.used, n.work.before = 0, 0
 	if len(n.touched) > 2*len(n.tasks) { // the notes of the last ones were not used
 		slices.Sort(n.touched)
 		n.touched = slices.Compact(n.touched)
@@ -43,16 +44,19 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.elapse(now)
 	fresh := len(n.idle) == n.live
 	anew := !n.usable() || n.auctionPays()
-	looks := n.looks.warm
-	if anew {
-		looks = n.looks.cold
+	units := n.units()
+	var err error
+	if !anew {
+		err = n.run(ctx, false, fresh, n.warmLimit(fresh))
 	}
-	err := n.run(ctx, anew, fresh, looks)
-	if errors.Is(err, errSpent) && !anew {
-		if !fresh {
+	if again := errors.Is(err, errSpent); anew || again {
+		if again && !fresh {
 			n.restarts++
 		}
-		err = n.run(ctx, true, fresh, n.looks.cold)
+		err = n.run(ctx, true, fresh, times(n.looks.cold, n.arcs()))
+		if err == nil {
+			n.effort.auctioned(n, units, again && !fresh)
+		}
 	}
 	if errors.Is(err, errSpent) {
 		n.scalings++
@@ -68,11 +72,11 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	return err
 }
 
-// run solves the problem from the prices there are, or anew with an auction, within
-// so many looks at every arc. If no task had a place, it is given up at once where an
+// run solves the problem from the prices there are, or anew with an auction, and looks at
+// no more arcs than limit. If no task had a place, it is given up at once where an
 // auction is likely to take less.
-func (n *Net) run(ctx context.Context, anew, fresh bool, looks int64) error {
-	n.work.begin(ctx, n.arcs(), looks)
+func (n *Net) run(ctx context.Context, anew, fresh bool, limit int64) error {
+	n.work.begin(ctx, limit)
 	ok := (!anew || n.auction()) && n.adjust()
 	if ok && anew && len(n.idle) > n.live/4 {
 		ok = n.warmPrices() && n.adjust()
@@ -101,17 +105,20 @@ func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 // seatNear does what does not take a search of everything. If few should be left
 // by then, it stops the Solve where more are.
 func (n *Net) seatNear(few bool) {
-	if n.plentyFree() {
-		n.fill()
+	// Tasks that came take the slots of those that left, as far as they want these. Each
+	// slot left over is a search away.
+	n.seatAll()
+	if n.plentyFree() && n.fill() {
+		n.seatAll()
 	}
 	n.dirty = n.dirty[:0]
-	n.seatAll()
 	if few && !n.plentyFree() && len(n.idle) > n.live/16 {
 		n.work.stop()
 		return
 	}
 	n.ascend()
-	if n.plentyFree() {
+	// In a small net a search of everything takes no more than one for a single task.
+	if n.plentyFree() || n.arcs() > maxLooks {
 		n.near()
 	}
 }
@@ -176,24 +183,4 @@ func (n *Net) pushAll() bool {
 		}
 	}
 	return moved
-}
-
-// auctionPays reports whether to begin anew: an auction is likely to take less than searches.
-// That is so under two conditions. Not all tasks can have a slot, and many tasks have no
-// place, or many locations have more or less than they should.
-func (n *Net) auctionPays() bool {
-	if len(n.idle) < n.live && (n.plentyFree() || len(n.idle)+n.off <= max(16, n.live/50)) {
-		return false
-	}
-	slots := int64(0)
-	for i := range n.locs {
-		switch l := &n.locs[i]; {
-		case !l.leaf:
-		case l.parent != none:
-			slots += int64(l.capacity) + int64(l.demand)
-		case l.demand > 0:
-			return true
-		}
-	}
-	return int64(n.live) > slots
 }

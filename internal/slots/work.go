@@ -8,9 +8,9 @@ import (
 
 // Budgets of a Solve, in looks at every arc. Cost scaling takes about a hundred times
 // as long as one look. From scratch, cells of the benchmarks take 4 to 16, and rounds
-// in which 1 % of the tasks change 1 to 8.
+// in which 1 % of the tasks change 0.01 to 6.
 const (
-	warmLooks = 8  // from the last round's prices
+	warmLooks = 8  // from the last round's prices, see effort for less
 	coldLooks = 32 // from an auction, before it is left to cost scaling
 
 	// Looks at so many arcs take some tenths of a millisecond.
@@ -24,19 +24,25 @@ var errSpent = errors.New("quincy: out of budget")
 // result any more, or there must be a better path. Between any two steps before which it
 // is asked, prices and places are in order.
 type work struct {
-	err   func() error // of the context
-	every int64        // how many arcs to look at between looks at that
-	used  int64
-	limit int64
-	look  int64 // when to look at the context again
+	err    func() error // of the context
+	every  int64        // how many arcs to look at between looks at that
+	used   int64
+	before int64 // used by former attempts of the same Solve
+	limit  int64
+	look   int64 // when to look at the context again
 }
 
-// begin starts to count up to so many looks at every arc.
-func (w *work) begin(ctx context.Context, arcs, looks int64) {
-	*w = work{err: ctx.Err, every: w.every, limit: math.MaxInt64}
+// begin starts to count up to so many arcs.
+func (w *work) begin(ctx context.Context, limit int64) {
+	*w = work{err: ctx.Err, every: w.every, limit: limit, before: w.before + w.used}
+}
+
+// times returns looks × arcs, or the nearest to that that an int64 holds.
+func times(looks, arcs int64) int64 {
 	if looks < math.MaxInt64/arcs {
-		w.limit = looks * arcs
+		return looks * arcs
 	}
+	return math.MaxInt64
 }
 
 // spend notes that so many arcs were looked at, and reports whether to go on.
