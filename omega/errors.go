@@ -47,7 +47,7 @@ var (
 	ErrUncommitted = errors.New("omega: transaction is not committed")
 	// ErrBusy: another goroutine commits or waits with the same scheduler.
 	ErrBusy = errors.New("omega: scheduler is in use by another goroutine")
-	// ErrUnknown: a machine, account, scheduler or item that there never was.
+	// ErrUnknown: a machine, account, scheduler, item or detection that there never was.
 	ErrUnknown = errors.New("omega: unknown machine, account, scheduler or item")
 	// ErrName: a name that is taken, or that [resources.CheckName] refuses.
 	ErrName = errors.New("omega: invalid name")

@@ -135,13 +135,13 @@ func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
 // enroll adds an owner, with the mutex held.
 func (c *Cell) enroll(name string, limits Limits) *owner {
 	c.enrolled++
+	limits = limits.clone() // a caller that goes on with its mask would change this copy of the cell alone
 	o := &owner{name: name, num: c.enrolled, limits: limits, hash: uint64(crc32.Checksum([]byte(name), crc32.MakeTable(crc32.Castagnoli)))}
 	if limits.Machines != nil {
 		o.mask.Store(&limits.Machines)
 	}
 	if limits.Held != nil {
-		held := *limits.Held
-		o.limits.Held, o.held = &held, new(amount)
+		o.held = new(amount)
 	}
 	c.owners[name] = o
 	return o

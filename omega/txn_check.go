@@ -15,6 +15,8 @@ func (t *Txn) check(s *Scheduler) error {
 		return t.bad
 	case len(t.items) == 0 && len(t.reserves) == 0:
 		return ErrEmpty
+	case t.Detect > Coarse: // no copy could decode it
+		return unknown("detection %d, want Fine, CoarseClaims or Coarse", t.Detect)
 	}
 	if t.ends = false; len(t.reserves) > 0 {
 		if err := t.checkReserves(s); err != nil {

@@ -61,6 +61,7 @@ func (b *Blocks) Reserved() (ids []omega.ReservationID) {
 // claim at. Cost: O(reservations × their machines).
 func (b *Blocks) Asked() (lacks map[locality.Node]resources.Vector) {
 	left := make(map[locality.Node]resources.Vector) // of what no allocation holds
+	lowest := b.s.Limits().Lowest
 	for r := range b.s.Snapshot().Reservations() {
 		if r.InLine {
 			continue
@@ -71,7 +72,7 @@ func (b *Blocks) Asked() (lacks map[locality.Node]resources.Vector) {
 				left[node] = resources.Uniform(resources.MaxQuantity)
 				continue
 			}
-			if r.Precedence < b.s.Limits().Lowest {
+			if r.Precedence < lowest {
 				continue
 			}
 			free, known := left[node]
