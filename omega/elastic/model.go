@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Model predicts how long a job, or what is left of it, takes with so many
-// workers, of which there is one at least. It has no side effects; [Policy.Plan]
-// calls it in rising order, at most once for each number of workers that it may
-// choose. A job that only gets slower beyond some number is welcome.
+// Model predicts the remaining run time of a job with so many workers, one at
+// least. It has no side effects; [Policy.Plan] calls it in rising order, at most
+// once for each number of workers that it may choose. A job that only gets slower
+// beyond some number is welcome.
 type Model func(workers int) time.Duration
 
 // MapReduce is a job of two phases, or the rest of one: all map activities, then all
@@ -21,8 +21,8 @@ type MapReduce struct {
 	// Maps and Reduces are how many activities of each there are, and so how
 	// many workers each phase can use.
 	Maps, Reduces int
-	// MapWork and ReduceWork are what all activities of a phase take together,
-	// one after the other on one worker.
+	// MapWork and ReduceWork are the run times of all activities of a phase, one
+	// after the other on one worker.
 	MapWork, ReduceWork time.Duration
 }
 
@@ -85,9 +85,9 @@ func phaseTime(work time.Duration, activities, workers int) time.Duration {
 	return (work-1)/rate + 1
 }
 
-// After returns what is left once the given workers have run for d. It is exact,
-// but that a phase ends on a whole nanosecond: After(w, d).Time(w) is Time(w)-d.
-// Cost: O(1).
+// After returns the rest of the job after the given workers have run for d. It is
+// exact, but that a phase ends on a whole nanosecond: After(w, d).Time(w) is
+// Time(w)-d. Cost: O(1).
 func (m MapReduce) After(workers int, d time.Duration) MapReduce {
 	m.MapWork, d = phaseAfter(m.MapWork, m.Maps, workers, d)
 	m.ReduceWork, _ = phaseAfter(m.ReduceWork, m.Reduces, workers, d)
@@ -107,7 +107,7 @@ func phaseAfter(work time.Duration, activities, workers int, d time.Duration) (l
 	if t := phaseTime(work, activities, workers); t <= d {
 		return 0, d - t
 	}
-	// In d it does not end, so what is done in it is less than the work.
+	// The phase does not end in d, so the work done is less than the work left.
 	done := int64(rate) * int64(d)
 	return work - time.Duration(done), 0
 }

@@ -7,18 +7,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Policy bounds how much of what is idle a job may have. The zero Policy is the
-// paper's max-parallelism: as many workers as still make the job end sooner.
-// Both bounds may be set, and then both hold. Omega paper, section 6.1.
+// Policy bounds the idle room that a job may use. The zero Policy is the paper's
+// max-parallelism: as many workers as still make the job end sooner. Both bounds
+// may be set, and then both hold. Omega paper, section 6.1.
 //
 // It is a plain value, safe for concurrent use.
 type Policy struct {
 	// Cap is the utilisation, in per cent, above which the cell is not filled
 	// by extra workers: the paper's global cap, there 60. 0 is none.
 	Cap int
-	// Times is how many times as many workers as it asked for a job gets at
-	// most: the paper's relative job size, there 4. With 1 it gets what it asked
-	// for. 0 is no bound.
+	// Times bounds the workers of a job: it gets at most Times × Asked, the paper's
+	// relative job size (there 4). With 1 it gets Asked at most. 0 is no bound.
 	Times int
 }
 
@@ -30,25 +29,26 @@ type Job struct {
 	// Most is how many workers it can use, such as [MapReduce.Parallelism]; 0
 	// where only the model knows.
 	Most int
-	// Model predicts how long the job takes, or, where it runs, what is left.
+	// Model predicts the run time of the job, or the remaining one of a running
+	// job.
 	Model Model
 }
 
 // Plan is how many workers a job should have.
 type Plan struct {
-	Workers int           // in all, those that it has included
+	Workers int           // in all, with those that run
 	Time    time.Duration // predicted; the longest Duration if there is no worker
 	// Speedup is how many times as fast that is as with the workers that the job asked
 	// for, or as many of them as there is room for. It is 1 or more, and infinite where
 	// Time is 0 only thanks to the extra workers.
 	Speedup float64
-	Bound   Bound // what kept it from more
+	Bound   Bound // the reason for no more workers
 }
 
 // Bound is the reason why a job did not get more workers.
 type Bound uint8
 
-// The bounds. Where several are reached at once it is the first of them.
+// The bounds. A plan that reaches several at once has the first one.
 const (
 	Parallelism Bound = iota // more, within the others, would not make it faster
 	Idle                     // nothing more is idle
@@ -71,8 +71,8 @@ func (b Bound) String() string {
 	return "unknown bound"
 }
 
-// Plan returns the number of workers with which the job is predicted to end
-// first, the smallest of those, within what is idle and what the policy allows.
+// Plan returns the number of workers with which the job is predicted to end first,
+// within the idle room and the policy. Of equal numbers the smallest is returned.
 //
 // The job gets the workers that it asked for as far as there is room, whatever the
 // policy and the model say. A running job gets fewer than it holds where workers beyond
@@ -80,9 +80,9 @@ func (b Bound) String() string {
 //
 // It is a pure function: it takes nothing.
 //
-// Cost: one call of the model for each number of workers from those asked for up to the
-// bounds, or to the first that take no time at all. Set Most where the cell is large
-// and jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel], [ErrRoom],
+// Cost: one call of the model for each number of workers from Asked up to the bounds,
+// or up to the first number with a run time of 0. Set Most where the cell is large and
+// jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel], [ErrRoom],
 // resources.ErrQuantity. Omega paper, section 6.1.
 func (p Policy) Plan(j Job, r Room) (Plan, error) {
 	if err := p.check(); err != nil {
@@ -121,7 +121,7 @@ func (p Policy) Plan(j Job, r Room) (Plan, error) {
 	return plan, nil
 }
 
-// bound returns the most workers to consider, and what says so.
+// bound returns the most workers to consider, and the bound that is reached there.
 func (p Policy) bound(j Job, r Room, base, idle int) (most int, bound Bound) {
 	most, bound = idle, Idle
 	if j.Most > 0 && max(j.Most, base) <= most {

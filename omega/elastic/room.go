@@ -12,9 +12,9 @@ import (
 // The zero Room is a cell without machines. It is a plain value, and out of date as
 // soon as any scheduler commits.
 type Room struct {
-	Workers int // that fit besides all that is there
-	// Used of Total is what is taken on all machines of the cell, draining ones
-	// and those that the scheduler may not claim included.
+	Workers int // that fit beside the present allocations
+	// Used and Total are sums over all machines of the cell, with draining machines
+	// and machines that the scheduler may not claim.
 	Used, Total resources.Vector
 }
 
@@ -24,8 +24,7 @@ type Room struct {
 // snapshot counts as used.
 //
 // It only reads, and is called from the snapshot's goroutine. Cost: O(machines).
-// Errors: resources.ErrQuantity for a need that is invalid, or nothing, of which
-// any number would fit.
+// Errors: resources.ErrQuantity for a need that is invalid or zero.
 func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
 	if s == nil {
 		return Room{}, refuse(resources.ErrNil, "snapshot")

@@ -19,9 +19,9 @@ type Worker struct {
 	Query omega.Query
 	// Place picks the machines.
 	Place omega.Policy
-	// Precedence is that of the workers that were asked for, Extra that of the others.
-	// Extra is the lower one. A scheduler that claims at a precedence in between takes
-	// the room of extra workers ([omega.Cell.Victims]), and never that of the former.
+	// Precedence is for the workers that were asked for, and Extra, the lower one, for
+	// extra workers. A scheduler that claims at a precedence in between preempts extra
+	// workers only ([omega.Cell.Victims]).
 	Precedence, Extra omega.Precedence
 }
 
@@ -65,7 +65,7 @@ func (t *Team) Len() int {
 	return len(t.base) + len(t.extra)
 }
 
-// Extra returns how many of them are beyond those that were asked for.
+// Extra returns the number of workers beyond those that were asked for.
 func (t *Team) Extra() int {
 	if t == nil {
 		return 0

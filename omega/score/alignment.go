@@ -5,10 +5,10 @@ import "github.com/cellsched/cellsched/resources"
 // Tetris is the alignment of the task with the machine's room: the dot product
 // of need and free, both as shares of the machine's capacity.
 //
-// It is high where the machine has most of what the task wants most, and so
-// leaves room of all kinds. Of machines of one size it prefers the emptier. It
-// is in [0, kinds]. Cost: O(kinds), no allocation. Grandl et al., SIGCOMM 2014;
-// the paper also picks among tasks and adds their remaining work, which is the
+// It is high where the machine has most of the kinds that the task needs most, and
+// so leaves room of all kinds. Of machines of one size it prefers the emptier. It
+// is in [0, kinds]. Cost: O(kinds), no allocation. Grandl et al., SIGCOMM 2014; the
+// paper also picks among tasks and adds their remaining work, which is the
 // scheduler's order of jobs here.
 func Tetris(need, free, capacity *resources.Vector) float64 {
 	need, free, capacity = some(need), some(free), some(capacity)

@@ -27,8 +27,9 @@ func Balanced(w Weights) (Func, error) {
 		if !ok {
 			return 0
 		}
-		// What is left deviates as much as what is used. A second pass, for
-		// the difference of two sums of squares loses small deviations.
+		// Free fractions deviate as much as used ones: f = 1 - u. There are two
+		// passes, since the difference of two sums of squares loses small
+		// deviations.
 		var sum, total float64
 		for k, weight := range &w {
 			if weight == 0 || capacity[k] <= 0 {

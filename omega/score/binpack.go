@@ -16,8 +16,8 @@ import (
 // allocation. Errors: a weight outside [0, [MaxWeight]].
 //
 // With weights of 1 for CPU and memory and no other, it is (20 - 10^cpu -
-// 10^memory)/18 as in Nomad, which knows no other kind. As there, capacity is
-// to be without what the machine reserves for itself.
+// 10^memory)/18 as in Nomad, which knows no other kind. As in Nomad, pass the
+// capacity without the machine's own reserve.
 func Binpack(w Weights) (Func, error) {
 	w, err := w.resolve("Binpack")
 	if err != nil {

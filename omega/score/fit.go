@@ -7,9 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// LeastLeft is high where little stays free: 1 less the weighted mean of what is
-// left of each kind, in parts of size. A kind of which size has nothing does
-// not count.
+// LeastLeft is high where little stays free: 1 less the weighted mean over kinds of
+// the rest, as a fraction of size. A kind that is zero in size does not count.
 //
 // size is one for all machines, usually the largest one's capacity; then the score is 0
 // to 1. So, unlike with [MostAllocated], half of a small machine is less room to waste
@@ -30,9 +29,9 @@ func LeastLeft(size resources.Vector, w Weights) (Func, error) {
 	}, nil
 }
 
-// MostLeft is high where much stays free: the weighted mean of what is left of
-// each kind, in parts of size; 1 - [LeastLeft]. Size, cost and errors are those
-// of LeastLeft.
+// MostLeft is high where much stays free: the weighted mean over kinds of the rest,
+// as a fraction of size; 1 - [LeastLeft]. Size, cost and errors are those of
+// LeastLeft.
 func MostLeft(size resources.Vector, w Weights) (Func, error) {
 	s, err := newSlack("MostLeft", size, w)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // Class is a sort of task that is expected in the future.
 type Class struct {
 	// Need is the need of one such task. Devices are interchangeable: where each has a
-	// kind of its own, a task that wants two of them names any two, and of each the
-	// same amount.
+	// kind of its own, a task that wants two devices names any two, with equal
+	// amounts.
 	Need resources.Vector
 
 	// Popularity is how common the class is among all: a share, or a count of
@@ -45,7 +45,7 @@ type class struct {
 // NewFragmentation returns a measure of the fragmentation of devices for a mix
 // of classes. Arguments are copied.
 //
-// devices are the kinds of which idle amounts may be stranded, such as GPUs in
+// devices are the kinds whose idle amounts may be stranded, such as GPUs in
 // thousandths. Where each of a machine's devices has a kind of its own, the measure is
 // the paper's. One kind that holds the sum over a machine's devices will do. But it
 // does not see that an amount is split among several: half of each of two GPUs then
@@ -70,18 +70,18 @@ func NewFragmentation(devices []resources.Kind, classes []Class) (*Fragmentation
 	}
 	for i, k := range devices {
 		if k >= resources.MaxKinds || slices.Contains(devices[:i], k) {
-			return nil, fault.Newf("score", resources.ErrKind, "fragmentation: device of kind %d, want different ones below %d", k, resources.MaxKinds)
+			return nil, fault.Newf("score", resources.ErrKind, "fragmentation: devices[%d] is %d, want distinct kinds below %d", i, k, resources.MaxKinds)
 		}
 	}
 	f := &Fragmentation{slices.Clone(devices), make([]class, len(classes))}
 	var total float64
 	for i, c := range classes {
 		if !(c.Popularity >= 0) || math.IsInf(c.Popularity, 1) {
-			return nil, fmt.Errorf("score: fragmentation: popularity of class %d is %v, want 0 or more", i, c.Popularity)
+			return nil, fmt.Errorf("score: fragmentation: classes[%d].Popularity is %v, want 0 or more", i, c.Popularity)
 		}
 		var err error
 		if f.classes[i], err = f.split(c.Need); err != nil {
-			return nil, fault.Newf("score", err, "fragmentation: need of class %d", i)
+			return nil, fault.Newf("score", err, "fragmentation: classes[%d].Need", i)
 		}
 		total += c.Popularity
 	}
@@ -117,10 +117,11 @@ func (f *Fragmentation) split(need resources.Vector) (class, error) {
 // Amount is the expected amount of idle devices on a machine with that much free that a
 // task to come cannot use. It is in the devices' base unit: F in the paper.
 //
-// For a class that does not fit, the amount is all that is idle. Else it is the idle
-// amount of devices with less than the class wants of one. The mean is over the classes
-// by popularity. Divided by what is idle, it is the machine's fragmentation rate. It
-// allocates nothing. Cost: O(classes · (kinds + devices)).
+// For a class that does not fit, the amount is the whole idle amount. For another class
+// it is the idle amount of the devices that have less than the class wants of one. The
+// mean is over the classes by popularity. Divided by the idle amount, it is the
+// machine's fragmentation rate. It allocates nothing. Cost: O(classes · (kinds +
+// devices)).
 func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 	if f == nil {
 		return 0
@@ -143,10 +144,9 @@ func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 //
 // The paper places each task where fragmentation grows least. Its simulator
 // puts the same number through a rising function of range 0 to 100 and drops
-// the fraction, which makes ties that are none here. Where devices have kinds
-// of their own, need says which of them the task gets, and calling FGD for each
-// choice finds the best one. Cost: that of two [Fragmentation.Amount], no
-// allocation.
+// the fraction, which makes ties that are none here. Where devices have kinds of
+// their own, need names the devices that the task gets; call FGD for each choice to
+// find the best one. Cost: two calls of [Fragmentation.Amount], no allocation.
 func (f *Fragmentation) FGD(need, free, _ *resources.Vector) float64 {
 	if f == nil {
 		return 0
@@ -180,7 +180,7 @@ func (f *Fragmentation) idle(free *resources.Vector) (sum float64) {
 	return sum
 }
 
-// stranded is how much of what is idle in all, c cannot use.
+// stranded returns the part of the idle amount that c cannot use.
 func (c *class) stranded(devices []resources.Kind, free *resources.Vector, idle float64) float64 {
 	if c.count == 0 || !resources.Fits(&c.rest, free) {
 		return idle

@@ -2,9 +2,9 @@ package score
 
 import "github.com/cellsched/cellsched/resources"
 
-// Func says how good a machine is for a task: higher is better. need is what
-// the task asks for, free what the machine has before placing it, and capacity
-// what the machine has in all, each in the kinds' base units.
+// Func says how good a machine is for a task: higher is better. need is the need of
+// the task, free the machine's free room before placing it, and capacity the
+// machine's capacity, each in the kinds' base units.
 //
 // It is called only where need fits in free ([resources.Fits]) and vectors are
 // valid ([resources.Vector.Check]). The vectors are pointers because a search

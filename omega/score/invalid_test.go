@@ -29,7 +29,7 @@ func TestWeights_InvalidAreNamed(t *testing.T) {
 		for _, bad := range []float64{-1, math.NaN(), math.Inf(1), math.Nextafter(score.MaxWeight, math.Inf(1))} {
 			f, err := construct(score.Weights{1, 0, bad})
 			require.Nil(t, f)
-			require.ErrorContains(t, err, "score: "+name+": weight of kind 2 is")
+			require.ErrorContains(t, err, "score: "+name+": Weights[2] is")
 		}
 		f, err := construct(score.Weights{score.MaxWeight})
 		require.NotNil(t, f)
@@ -95,14 +95,14 @@ func TestNewFragmentation_InvalidInputIsNamed(t *testing.T) {
 		wraps   error
 	}{
 		"no devices":              {nil, one, "no devices", nil},
-		"no such kind":            {[]resources.Kind{resources.MaxKinds}, one, "device of kind 8", resources.ErrKind},
-		"device twice":            {[]resources.Kind{1, 2, 1}, one, "device of kind 1", resources.ErrKind},
+		"no such kind":            {[]resources.Kind{resources.MaxKinds}, one, "devices[0] is 8", resources.ErrKind},
+		"device twice":            {[]resources.Kind{1, 2, 1}, one, "devices[2] is 1", resources.ErrKind},
 		"no classes":              {gpu, nil, "popularities of 0 classes add up to 0", nil},
-		"invalid need":            {gpu, []score.Class{one[0], {Need: resources.Vector{-1}}}, "need of class 1", resources.ErrQuantity},
-		"unequal devices":         {gpu, []score.Class{{Need: resources.Vector{0, 3, 4}}}, "need of class 0: 3 of one device and 4 of another", nil},
-		"popularity below 0":      {gpu, []score.Class{one[0], {Popularity: -1}}, "popularity of class 1 is -1", nil},
-		"popularity not a number": {gpu, []score.Class{{Popularity: math.NaN()}}, "popularity of class 0 is NaN", nil},
-		"popularity infinite":     {gpu, []score.Class{{Popularity: math.Inf(1)}}, "popularity of class 0 is +Inf", nil},
+		"invalid need":            {gpu, []score.Class{one[0], {Need: resources.Vector{-1}}}, "classes[1].Need", resources.ErrQuantity},
+		"unequal devices":         {gpu, []score.Class{{Need: resources.Vector{0, 3, 4}}}, "classes[0].Need: 3 of one device and 4 of another", nil},
+		"popularity below 0":      {gpu, []score.Class{one[0], {Popularity: -1}}, "classes[1].Popularity is -1", nil},
+		"popularity not a number": {gpu, []score.Class{{Popularity: math.NaN()}}, "classes[0].Popularity is NaN", nil},
+		"popularity infinite":     {gpu, []score.Class{{Popularity: math.Inf(1)}}, "classes[0].Popularity is +Inf", nil},
 		"all unpopular":           {gpu, []score.Class{{}}, "popularities of 1 classes add up to 0", nil},
 		"sum infinite":            {gpu, []score.Class{{Popularity: math.MaxFloat64}, {Popularity: math.MaxFloat64}}, "add up to +Inf", nil},
 	}

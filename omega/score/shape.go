@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Point is one corner of the shape that [RequestedToCapacity] scores by: a
-// kind of which Utilization percent is used gets Score, 0 to 10.
+// Point is one corner of the shape that [RequestedToCapacity] scores by: a kind
+// that is used to Utilization percent gets Score, 0 to 10.
 type Point struct {
 	Utilization, Score float64
 }
@@ -21,8 +21,8 @@ type Point struct {
 // It fills machines up to where the shape is highest: {0, 0}, {80, 10}, {100, 5} packs,
 // but would rather leave a fifth of the machine free. A kind with a score of 0 is left
 // out of the mean, as it is in Kubernetes. So a kind that starts to count may lower the
-// score. A machine of which every kind scores 0 has 0. Points are copied. Cost of a
-// score: O(kinds · points), no allocation.
+// score. A machine whose kinds all score 0 has 0. Points are copied. Cost of a score:
+// O(kinds · points), no allocation.
 //
 // Errors: no points, a utilization outside [0, 100] or not above the one
 // before, a score outside [0, 10], a weight outside [0, [MaxWeight]]. It is the

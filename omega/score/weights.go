@@ -26,7 +26,7 @@ func (w Weights) resolve(score string) (Weights, error) {
 		if weight >= 0 && weight <= MaxWeight { // false for NaN
 			continue
 		}
-		return Weights{}, fmt.Errorf("score: %s: weight of kind %d is %v, want 0 to %v", score, k, weight, MaxWeight)
+		return Weights{}, fmt.Errorf("score: %s: Weights[%d] is %v, want 0 to %v", score, k, weight, MaxWeight)
 	}
 	if w == (Weights{}) {
 		for k := range w {
