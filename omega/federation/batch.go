@@ -24,7 +24,7 @@ type entry struct {
 	done  bool   // a notice, or a list, came before the answer
 }
 
-// launch sends the next task of a job, or all those of a gang, to the places.
+// launch sends the next task of a job, or all tasks of a gang, to the places.
 func (g *Global) launch(j *job, at []place) {
 	s := at[0].site
 	if s.filling != nil && len(s.filling.launches)+len(at) > batchSize && len(s.filling.launches) > 0 {

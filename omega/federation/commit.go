@@ -18,13 +18,13 @@ type work struct {
 	answer  answer
 }
 
-// Step commits what was received at now: releases, and the launches that still fit, batch
+// Step commits the received work at now: releases, and the launches that still fit, batch
 // by batch. It tells Local.Notify of the tasks that start or stop, and returns the
 // messages to send in their order. Next is when it is to be called again at the latest.
 //
-// Errors are those of the store, and what was being committed is committed at a later
-// step: omega.ErrOutcome while the store cannot tell what became of a commit. An error
-// that wraps [ErrSuperseded] or [omega.ErrJournal] is for good. The messages are to be sent whatever the error.
+// Errors are the store's; a later step commits the same work again. omega.ErrOutcome reports
+// that the store cannot tell the outcome of a commit yet. An error that wraps [ErrSuperseded]
+// or [omega.ErrJournal] is for good. The messages are to be sent whatever the error.
 func (v *Verifier) Step(ctx context.Context, now time.Time) (out []Message, next time.Time, err error) {
 	if v == nil {
 		return nil, time.Time{}, absent("verifier")
@@ -42,7 +42,7 @@ func (v *Verifier) Step(ctx context.Context, now time.Time) (out []Message, next
 	err = v.commit(ctx, now)
 	v.marked()
 	if len(v.queue) > 0 && err == nil {
-		err = v.commit(ctx, now) // what was lost with a machine
+		err = v.commit(ctx, now) // releases of tasks lost with a machine
 	}
 	if errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
 		return nil, time.Time{}, errors.Join(ErrSuperseded, err)
@@ -89,7 +89,7 @@ func (v *Verifier) asked(a *ask) {
 		return
 	}
 	if had, ok := v.answers[a.Number]; ok {
-		if had.Granted != nil { // else it is being committed
+		if had.Granted != nil { // nil: the commit is in progress
 			v.verdicts = append(v.verdicts, had)
 			for i := range a.Launches {
 				v.states.touch(a.Launches[i].Machine)
@@ -144,7 +144,7 @@ func (v *Verifier) tell(e Event) {
 	}
 }
 
-// marked follows what was preempted, or lost with its machine.
+// marked follows preempted allocations, and those lost with their machines.
 func (v *Verifier) marked() {
 	for m := range v.local.Scheduler.Marked() {
 		r := v.byID[m.Allocation.ID]
@@ -180,7 +180,7 @@ func (v *Verifier) commit(ctx context.Context, now time.Time) error {
 			}
 			continue
 		}
-		// Of a batch of a global master that was replaced, only what is in doubt.
+		// For a global master that was replaced, only a commit in doubt goes on.
 		for w.from < len(w.batch.Launches) && (w.batch.Epoch == v.epoch || v.attempt.Doubt() > 0 || w.raised != (omega.AllocationID{})) {
 			if err := v.grant(ctx, now, w); err != nil {
 				return err

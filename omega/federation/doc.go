@@ -9,10 +9,11 @@
 //	            └─────────────────────────────────────┘
 //	               verdicts, ended tasks, states of machines
 //
-// A [Global] matches tasks with machines by what it has heard of them. The [Verifier] at
-// each cell is a scheduler of that cell: it commits the launches that still fit, and
-// refuses the others. Each of its messages carries the machines that have changed, and a
-// heartbeat carries all of them. Refused tasks go back to the head of their queue.
+// A [Global] matches tasks with machines by the last reports that it received. The
+// [Verifier] at each cell is a scheduler of that cell: it commits the launches that
+// still fit, and refuses the others. Each of its messages carries the machines that have
+// changed, and a heartbeat carries all of them. Refused tasks go back to the head of
+// their queue.
 //
 // The machines of a cell are divided into one partition for each global master. A global
 // master looks in its own partitions first, and then borrows from the others.
@@ -29,14 +30,14 @@
 //     know of. It is not taken from the queue and put back.
 //   - Tasks of a job can be a gang, within one cell.
 //
-// # What holds, whatever happens to messages
+// # Guarantees, whatever happens to messages
 //
 // A task is in one of these states, at one place: it waits in a queue; it is in a batch
 // that one local master has not answered; it runs on one local master; it has ended.
 // The steps from one state to the next are these.
 //
 //  1. A batch has a number and one local master. It is sent again, to that master, until
-//     it is answered. So its tasks are nowhere else meanwhile.
+//     it is answered. So its tasks are at no other place meanwhile.
 //  2. A verifier commits a batch once. It keeps the answer until the global master has
 //     settled the batch, and ignores each settled number.
 //  3. A task that has ended, or was stopped, is told of in a numbered notice. The notice

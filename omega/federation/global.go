@@ -17,13 +17,13 @@ import (
 type Config struct {
 	// Name is unique among all masters, and that of its schedulers in the cells.
 	Name string
-	// Epoch is higher than that of each global master that had the name before. At most
-	// 2^24 - 2.
+	// Epoch is higher than the epoch of each global master that had the name before. At
+	// most 2^24 - 2.
 	Epoch uint64
 	// Locals are the names of the local masters, each once, at least one.
 	Locals []string
-	// Weights, if not nil, order users by weighted dominant share: those that are not
-	// in it have weight 1. With nil Weights users take turns, as in the paper.
+	// Weights, if not nil, order users by weighted dominant share. A user without an
+	// entry has weight 1. With nil Weights users take turns, as in the paper.
 	Weights map[string]float64
 	// Timeout is how long an answer may take before a message is sent again; 0 is one
 	// second. A local master that did not answer in time gets no new launches until it
@@ -55,13 +55,13 @@ const (
 // Stats are counts of a global master: of its work so far, and of the tasks that it has.
 type Stats struct {
 	Waiting, Running int // tasks now; tasks in an unanswered batch are neither
-	// Sent counts the launches, Borrowed those of them outside of the own partitions,
-	// and Refused those that were refused.
+	// Sent counts all launches, Borrowed the launches outside of the own partitions,
+	// and Refused the refused ones.
 	Sent, Borrowed, Refused uint64
 }
 
 // Global is a global master: it has a queue for each user, and matches tasks with
-// machines of all local masters by what it knows of them. New makes it.
+// machines of all local masters by their last reports. New makes it.
 //
 // It is a state machine. Receive takes messages, Step decides and returns messages; Run
 // is a loop of both. All methods are safe for concurrent use. Nothing of a Global needs
@@ -197,13 +197,13 @@ func (g *Global) listed() bool {
 	return true
 }
 
-// enqueue queues the tasks of a job, but for those that were found to run or have ended.
+// enqueue queues the tasks of a job, except tasks that were found to run or have ended.
 func (g *Global) enqueue(j *job) {
 	for i := j.Tasks - 1; i >= 0; i-- {
 		at, known := g.found[Task{j.Name, i}]
 		switch p := &j.tasks[i]; {
 		case p.phase != idle:
-		case known && at.ended && j.Ended != nil: // else it is the end of an older job of that name
+		case known && at.ended && j.Ended != nil: // without Ended, an older job of the name has ended
 			p.phase = ended
 			j.left--
 		case known && !at.ended:
@@ -241,7 +241,7 @@ func (g *Global) drop(j *job) {
 
 func (c *class) key() classKey { return classKey{c.need, c.require, c.gang, c.order} }
 
-// class returns that of a job, shared with the jobs that fit alike.
+// class returns the class of a job. Jobs with equal needs and predicates share one.
 func (g *Global) class(j *Job) (*class, error) {
 	key := classKey{need: j.Need, require: j.require(), order: j.Precedence}
 	if j.Gang {
@@ -283,7 +283,7 @@ func onNumber(p locality.Predicate) bool {
 	return text != "" && '0' <= text[len(text)-1] && text[len(text)-1] <= '9'
 }
 
-// Stats returns counts of what was done, and of what there is to do.
+// Stats returns counts of past launches, and of the tasks that wait or run.
 func (g *Global) Stats() Stats {
 	if g == nil {
 		return Stats{}

@@ -9,7 +9,7 @@ type place struct {
 	borrowed bool
 }
 
-// match matches tasks until none of those that wait fits anywhere, as far as is known.
+// match matches tasks until no waiting task fits on a machine, by the last reports.
 func (g *Global) match() {
 	var seen *job // that was matched last
 	at, spare := g.places[0], g.places[1]
@@ -43,11 +43,11 @@ func (g *Global) match() {
 	}
 }
 
-// search returns places for the next task of a job, or for all those of a gang that wait;
-// nothing if there are none. It takes no room.
+// search returns places for the next task of a job, or for all waiting tasks of a gang.
+// It returns nothing if there is no room, and takes no room.
 //
-// It looks in the own partitions first, then in those of others, each time beginning
-// with the site after the one that was found last.
+// It searches the own partitions first, then the others. Each search begins at the
+// site after the last one that had room.
 func (g *Global) search(j *job, at []place) []place {
 	if j.Gang {
 		return g.searchGang(j, at)

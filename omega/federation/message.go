@@ -24,7 +24,7 @@ type Message struct {
 // ask is sent by a global master.
 type ask struct {
 	Epoch uint64 // of the global master, from 1
-	// Incarnation is that of the verifier that the batch is for; 0 asks for its list.
+	// Incarnation is the receiving verifier's; 0 asks for its list.
 	Incarnation uint64   `json:",omitempty"`
 	Number      uint64   `json:",omitempty"` // of the batch, 0 for none
 	Settled     uint64   `json:",omitempty"` // no batch up to this number is sent again
@@ -46,8 +46,8 @@ type launch struct {
 	Gang int `json:",omitempty"`
 }
 
-// seek is the right of a launch, of a task that fits nowhere, to preempt: allocations of
-// lower precedence, and those of users that are above their fair share.
+// seek permits the launch of a task that fits on no machine to preempt: allocations of
+// lower precedence, and allocations of users above their fair share.
 type seek struct {
 	Grace time.Duration
 	// Among are the machines that meet the requirements of the task, nil for all.
@@ -152,7 +152,7 @@ func (m *Message) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// check verifies what the code that handles a message relies on.
+// check verifies the properties that the handlers of a message rely on.
 func (m *Message) check() error {
 	switch {
 	case (m.ask == nil) == (m.tell == nil):

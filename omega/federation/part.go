@@ -9,8 +9,8 @@ import (
 // part is the machines of one partition at a local master that have free room, as a bit
 // vector. Bounds of the room of 64 machines, and of 4,096, let a search skip them.
 //
-// A bound is never below the room of any of its machines. It is lowered when a search has
-// looked at all of them in vain.
+// A bound is never below the room of any of its machines. A search that finds no room on
+// all of them lowers it.
 type part struct {
 	words []uint64           // bit n%64 of word n/64: machine n has room
 	most  []resources.Vector // by word
@@ -79,7 +79,7 @@ func (p *part) among(rooms []resources.Vector, need *resources.Vector, mask []ui
 	return 0, false
 }
 
-// within is find for those numbers of one word.
+// within is find for the machines of one word.
 func (p *part) within(rooms []resources.Vector, need *resources.Vector, mask []uint64, w, from, to int) (n int, ok bool) {
 	word := p.words[w]
 	if from > w*64 {
@@ -115,7 +115,7 @@ func (p *part) tighten(rooms []resources.Vector, w int) {
 	}
 }
 
-// lower makes a bound of 64 words as low as those of the words allow.
+// lower sets the bound of 64 words to the maximum of the words' bounds.
 func (p *part) lower(t int) {
 	p.top[t] = resources.Vector{}
 	for w := t * 64; w < min(t*64+64, len(p.words)); w++ {

@@ -12,9 +12,9 @@ import (
 
 // preempt commits a launch that seeks a machine.
 //
-// For fairness a task takes the place of tasks of its own precedence, which no claim of
-// that precedence may. So the claim is made one precedence higher, and what it is granted
-// is exchanged for an allocation of the right one before the task starts.
+// For fairness a task displaces tasks of its own precedence, but a claim preempts lower
+// precedences only. So the claim is made one precedence higher. Before the task starts,
+// its allocation is exchanged for one of the task's precedence.
 func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 	l, tx := &w.batch.Launches[w.from], &v.attempt.Txn
 	if v.attempt.Doubt() == 0 && w.raised == (omega.AllocationID{}) {
@@ -77,7 +77,8 @@ func (v *Verifier) sought(l *launch, w *work, id omega.AllocationID) {
 }
 
 // seek adds the claim of a launch on a machine that has room, or on one with victims:
-// those of lower precedence first, then those of users above their fair share.
+// allocations of lower precedence first, then allocations of users above their fair
+// share.
 func (v *Verifier) seek(ctx context.Context, snap *omega.Snapshot, l *launch) {
 	v.machine, v.precedence = 0, l.Precedence
 	account, err := v.cell.Account(ctx, l.User)
@@ -103,7 +104,7 @@ func (v *Verifier) seek(ctx context.Context, snap *omega.Snapshot, l *launch) {
 }
 
 // fair ranks allocations of the task's precedence, and below, by how far their users are
-// above their fair share of all cells. The usage in this cell is what it is now.
+// above their fair share of all cells. The usage in this cell is the present one.
 func (v *Verifier) fair(ctx context.Context, l *launch) omega.Ranking {
 	total := l.Seek.Total
 	for m := range v.cell.Machines() {

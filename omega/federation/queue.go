@@ -79,11 +79,11 @@ type user struct {
 }
 
 // lane is jobs of one class, the oldest first. Matching looks at the first alone: the others
-// fit where it fits. Therefore a gang of which a part waits has a lane of its own.
+// fit where it fits. Therefore a gang that waits in part has a lane of its own.
 type lane struct {
 	class *class
 	jobs  []*job
-	tried uint64 // the count of gains when the first was matched in vain
+	tried uint64 // the count of gains when the first job last found no room
 }
 
 // push brings a job back into its lane, in the order of submission.
@@ -120,8 +120,8 @@ func (u *user) drop(j *job) {
 	}
 }
 
-// next returns the lane whose turn it is, of those that were not tried in vain since
-// there was more room: by precedence, then by age. It returns nil if there is none.
+// next returns the first lane, by precedence, then by age, that was not tried since
+// room was last gained. It returns nil if there is none.
 func (u *user) next(gains uint64) (next *lane) {
 	for _, l := range u.lanes {
 		if l.tried == gains {
@@ -142,7 +142,7 @@ type order struct {
 	total resources.Vector
 }
 
-// everything is more than any machine has.
+// everything is the largest vector: each need fits in it.
 var everything = func() (v resources.Vector) {
 	for k := range v {
 		v[k] = resources.MaxQuantity
@@ -150,15 +150,16 @@ var everything = func() (v resources.Vector) {
 	return v
 }()
 
-// makeOrder returns an order by dominant share if there are weights, else by turns: in a
-// heap without a total all shares are equal, and a user that yields is last of its equals.
+// makeOrder returns an order by dominant share if there are weights, and by turns
+// otherwise: in a heap without a total all shares are equal, and a user that yields is
+// last of its equals.
 func makeOrder(fair bool) order {
 	o := order{heap: &drf.Heap[string]{}, fair: fair}
 	o.heap.SetMaxSkips(-1) // no room is kept for a user: a match reads stale state
 	return o
 }
 
-// user returns the user of that name, which it adds on first use.
+// user returns the user with the name. It adds the user on first use.
 func (o *order) user(name string, weight float64) (*user, error) {
 	if h, ok := o.heap.User(name); ok {
 		return o.users[h.Index()], nil
@@ -191,7 +192,7 @@ func (o *order) demand(u *user) {
 	_ = o.heap.Demand(u.handle, u.lanes[0].class.need)
 }
 
-// pick returns the user whose turn it is, of those for which fits is true.
+// pick returns the next user in order for which fits is true.
 func (o *order) pick(fits func(*user) bool) (*user, bool) {
 	h, ok := o.heap.PickWhere(everything, func(h drf.User) bool { return fits(o.users[h.Index()]) })
 	if !ok {

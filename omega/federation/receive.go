@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Receive takes a message of a local master, once, late, twice or out of order. What it
-// says that is older than what is known is ignored.
+// Receive takes a message of a local master, once, late, twice or out of order. Parts
+// of the message older than the known state are ignored.
 //
 // Errors: [ErrUnknown] for a sender that is no local master of this global master, or a
 // message for another one; [ErrInvalid] for an answer to a launch that was not sent, and
@@ -59,7 +59,7 @@ func (g *Global) follow(s *site, t *tell) error {
 		g.gains++
 	}
 	if t.Epoch != g.epoch {
-		return nil // what it says is for a predecessor
+		return nil // the rest is for a predecessor
 	}
 	var wrong error
 	for i := range t.Answers {

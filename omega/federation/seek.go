@@ -21,7 +21,7 @@ func (g *Global) seek(now time.Time) (next time.Time) {
 		if u == nil || u.seeking != nil {
 			continue
 		}
-		l := u.stuck()
+		l := u.nextSingle()
 		if l == nil {
 			continue
 		}
@@ -45,8 +45,9 @@ func (g *Global) seek(now time.Time) (next time.Time) {
 	return next
 }
 
-// stuck returns the lane of the user whose turn it is, gangs left out.
-func (u *user) stuck() (next *lane) {
+// nextSingle returns the user's first lane without a gang, by precedence, then by
+// age. It returns nil if there is none.
+func (u *user) nextSingle() (next *lane) {
 	for _, l := range u.lanes {
 		if l.class.gang > 0 {
 			continue

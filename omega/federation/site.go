@@ -13,8 +13,9 @@ import (
 type site struct {
 	name  string
 	index int
-	// incarnation is that of the verifier whose list of tasks was followed; 0 before
-	// the first list, when nothing is known and nothing is launched.
+	// incarnation is the incarnation of the verifier whose list of tasks was
+	// followed; 0 before the first list, when nothing is known and nothing is
+	// launched.
 	incarnation uint64
 	// silent is set when a batch was not answered in time, until the site is heard.
 	silent   bool
@@ -29,7 +30,7 @@ type site struct {
 	due     time.Time // of an acknowledgement without a batch
 
 	machines []machine
-	rooms    []resources.Vector // by machine: what is known to be free, less what is asked for
+	rooms    []resources.Vector // by machine: reported free room, less launches in flight
 	stamps   []uint64           // by block
 	inside   part
 	outside  part
@@ -118,7 +119,8 @@ func (s *site) part(internal bool) *part {
 	return &s.outside
 }
 
-// describe notes the attributes of a machine. Those that a cell has taken are valid.
+// describe notes the attributes of a machine. Attributes that a cell has accepted
+// are valid.
 func (s *site) describe(r *report) {
 	values := make(map[string]locality.Value, len(r.Attributes))
 	for name, text := range r.Attributes {
@@ -178,7 +180,7 @@ func (s *site) forget() {
 	s.total, s.usage = resources.Vector{}, nil
 }
 
-// window is the numbers that were received of a sequence: all up to low, and those in
+// window is the set of received numbers of a sequence: all up to low, and the set
 // later.
 type window struct {
 	low   uint64

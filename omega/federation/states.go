@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// states are the machines as the verifier has seen them last, and those of them that the
-// global master was not told of yet.
+// states are the machines as the verifier has last seen them, and the set of changed
+// machines that the global master has not been told of.
 type states struct {
 	of       *Verifier
 	machines []report
@@ -75,7 +75,7 @@ func (s *states) told() {
 	s.changed = s.changed[:0]
 }
 
-// heartbeat returns the blocks of all machines, those anew that have changed.
+// heartbeat returns the blocks of all machines, and makes the changed ones anew.
 func (s *states) heartbeat() []*block {
 	for i := range s.blocks {
 		if !s.old[i] {
@@ -92,7 +92,8 @@ func (s *states) heartbeat() []*block {
 	return append([]*block(nil), s.blocks...)
 }
 
-// watched is the store of a verifier, which sees what each refresh has found changed.
+// watched is the store of a verifier. It observes the changes that each refresh
+// finds.
 type watched struct{ v *Verifier }
 
 func (w watched) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
@@ -108,10 +109,10 @@ func (w watched) Refresh(ctx context.Context, now time.Time, visit func(omega.Ma
 	})
 }
 
-// messages returns what there is to tell the global master. A full one has the states of
+// messages returns the messages to the global master. A full report has the states of
 // all machines, in pieces, and all notices that were not acknowledged.
 func (v *Verifier) messages(full bool) (out []Message) {
-	list := v.listing && v.attempt.Doubt() == 0 // what is in doubt may run
+	list := v.listing && v.attempt.Doubt() == 0 // tasks of a commit in doubt may run
 	full = full || list
 	t := &tell{Epoch: v.epoch, Incarnation: v.incarnation(), Answers: v.verdicts}
 	v.verdicts = nil

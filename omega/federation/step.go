@@ -54,8 +54,8 @@ func (g *Global) suspect(now time.Time) {
 	}
 }
 
-// messages appends what is to be sent to a site: a request for its list, batches that are
-// new or were not answered in time, acknowledgements.
+// messages appends the messages to a site: a request for its list, batches that are new
+// or were not answered in time, acknowledgements.
 func (g *Global) messages(s *site, now time.Time, out []Message) []Message {
 	if s.unlisted() {
 		if s.asked.IsZero() || !now.Before(s.asked.Add(g.cfg.Timeout)) {
@@ -115,7 +115,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // Run steps whenever a message was received, a job submitted, or a time has come, and
-// sends what there is to send. It returns the context's cause once ctx is done, and
+// sends the messages. It returns the context's cause once ctx is done, and
 // [ErrSuperseded]. Send must not wait; a message that it loses is sent again.
 func (g *Global) Run(ctx context.Context, send func(Message)) error {
 	if g == nil {

@@ -26,21 +26,22 @@ func (t Task) compare(o Task) int {
 
 // Job is a number of like tasks, submitted by a user.
 type Job struct {
-	// Name is as [resources.CheckName] has it, and unique among the jobs of all global
+	// Name satisfies [resources.CheckName]. It is unique among the jobs of all global
 	// masters that have not ended.
 	Name string
-	// User is charged for the tasks: the account in each cell. It is as
-	// [resources.CheckName] has it. All jobs of a user go to one global master.
+	// User is the account that is charged in each cell. It satisfies
+	// [resources.CheckName]. All jobs of a user go to one global master.
 	User  string
 	Tasks int // 1 to 2^24
 	// Need is the need of each task: see [resources.Vector.CheckNeed].
 	Need resources.Vector
-	// Require lists the predicates that the machine of a task has to satisfy, all of
-	// them. Attributes of machines are texts.
+	// Require lists predicates. The machine of a task satisfies all of them.
+	// Attributes of machines are texts.
 	Require []locality.Predicate
 	// Gang asks for all tasks at once, on machines of one cell.
 	Gang bool
-	// Precedence is that of the claims. Jobs of higher precedence are matched first.
+	// Precedence is the precedence of the claims. Jobs of higher precedence are
+	// matched first.
 	Precedence omega.Precedence
 	// Ended is nil for a new job. It is not nil for a job that was submitted to a
 	// predecessor of this global master: it lists the tasks that are known to have
@@ -121,5 +122,5 @@ func (k Kind) String() string {
 	case Returned:
 		return "returned"
 	}
-	return fmt.Sprintf("kind %d", uint8(k))
+	return fmt.Sprintf("Kind(%d)", uint8(k))
 }

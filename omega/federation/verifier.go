@@ -21,15 +21,17 @@ type Local struct {
 	Scheduler *omega.Scheduler
 	// Store takes the commits; nil is the scheduler's cell, as [omega.Local] has it.
 	Store omega.Store
-	// Partitions has for each global master the machines of its partition, with each
-	// machine of the cell in one of them: see [Split]. A machine that is added later
-	// belongs to none. With nil Partitions all machines belong to this global master.
+	// Partitions maps each global master to the machines of its partition. Each
+	// machine of the cell is in one partition: see [Split]. A machine that is added
+	// later belongs to none. With nil Partitions all machines belong to this global
+	// master.
 	Partitions map[string]omega.Mask
 	// Heartbeat is the time between two reports on all machines; 0 is ten seconds.
 	Heartbeat time.Duration
 	// Piece is the most machines that one message reports on, at least 64; 0 is 4,096.
 	Piece int
-	// Records are those of a verifier before this one: see [Verifier.Records].
+	// Records are the records of a verifier before this one: see
+	// [Verifier.Records].
 	Records Records
 	// Notify, if not nil, is told of tasks that start, are to be stopped, have ended or
 	// were returned, by Step, before the messages that depend on it are returned. It must
@@ -37,15 +39,15 @@ type Local struct {
 	Notify func(Event)
 }
 
-// Records are the memory of a verifier that has to outlive it, besides the cell. The zero
-// Records are those of a first verifier.
+// Records are the state of a verifier that has to outlive it, in addition to the cell.
+// The zero Records are for a first verifier.
 type Records struct {
-	// Epoch is that of the global master that the verifier serves, plus 1; 0 before it
-	// has heard of one. A verifier that forgot it might serve a global master that was
-	// replaced.
+	// Epoch is the epoch of the global master that the verifier serves, plus 1; 0
+	// before it has heard of one. A verifier that forgot it might serve a global
+	// master that was replaced.
 	Epoch uint64
-	// Tasks are those that run, as [Started], and those whose end the global master has
-	// not acknowledged, as [Ended].
+	// Tasks are the running tasks, as [Started], and the tasks whose end the global
+	// master has not acknowledged, as [Ended].
 	Tasks []Event
 }
 
@@ -75,7 +77,7 @@ type Verifier struct {
 	epoch uint64 // of the global master, from 1; 0 before it is heard of; only Step writes it
 	wake  chan struct{}
 
-	// What follows belongs to Step.
+	// The fields below belong to Step.
 	byID     map[omega.AllocationID]*record
 	settled  uint64            // batches up to this number are answered and settled
 	answers  map[uint64]answer // of the others
@@ -106,10 +108,10 @@ type finished struct {
 	complete bool
 }
 
-// NewVerifier returns the verifier of a local master. What the scheduler holds without a
-// record is released at the first step; a record that the cell does not know is dropped,
-// and its task goes back to the queue of the global master. Errors: [ErrInvalid] names
-// the field and the value; resources.ErrNil without a scheduler.
+// NewVerifier returns the verifier of a local master. An allocation of the scheduler
+// without a record is released at the first step; a record that the cell does not know
+// is dropped, and its task goes back to the queue of the global master. Errors:
+// [ErrInvalid] names the field and the value; resources.ErrNil without a scheduler.
 func NewVerifier(l Local) (*Verifier, error) {
 	if err := resources.CheckName(l.Name); err != nil {
 		return nil, fault.New("federation", "name of a local master", err, ErrInvalid)
@@ -242,8 +244,8 @@ func (v *Verifier) signal() {
 }
 
 // Run steps whenever a message was received, a task is done or was preempted, or a
-// heartbeat is due, and sends what there is to send. It returns the context's cause once
-// ctx is done, and the errors of Step. Send must not wait; it may lose messages.
+// heartbeat is due, and sends the messages. It returns the context's cause once ctx is
+// done, and the errors of Step. Send must not wait; it may lose messages.
 func (v *Verifier) Run(ctx context.Context, send func(Message)) error {
 	if v == nil {
 		return absent("verifier")
@@ -266,9 +268,9 @@ func (v *Verifier) Run(ctx context.Context, send func(Message)) error {
 	})
 }
 
-// forget drops what is known of tasks that have ended, once they are launched: these are
-// tasks of a new job of that name. A global master launches them only after it has followed
-// the notice, or the list, that told of the end.
+// forget drops the records of ended tasks that are launched again: the launch is for a new
+// job of the same name. A global master launches them only after it has followed the
+// notice, or the list, that told of the end.
 func (v *Verifier) forget(launches []launch) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
