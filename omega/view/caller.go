@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// caller calls what may wait: the statistics of a pool, a loop or a source. At most one
-// call is in progress. Until it returns, the last answer is shown.
+// caller calls functions that may wait: the statistics of a pool, a loop or a source.
+// At most one call is in progress. Until it returns, the last answer is shown.
 type caller struct {
 	call func() (put func()) // called without mu; put with mu held
 	busy bool                // guarded by mu, as next is

@@ -24,7 +24,7 @@ type decision struct {
 	Reason  string    `json:"reason,omitempty"`
 }
 
-// hear takes over what was told since the last frame. Called with mu held.
+// hear takes over the events since the last frame. Called with mu held.
 func (s *source) hear() {
 	var fresh []decision
 	for _, sub := range s.subs {
@@ -61,8 +61,8 @@ func (s *source) decide(e *observe.Event) decision {
 	return d
 }
 
-// show returns the text to show for a name: what the filter makes of it, and not more
-// than fits on a page. An empty name stays empty.
+// show returns the text to show for a name: passed through the filter, and cut to the
+// length that fits on a page. An empty name stays empty.
 func show(filter func(kind, text string) string, kind, text string) string {
 	if text == "" {
 		return ""

@@ -1,5 +1,6 @@
-// Package view shows a cell and its pools in a browser, live: which machines are how
-// full, which tenants hold how much of what is due to them, which requests wait and why.
+// Package view shows a cell and its pools in a browser, live: the use of each machine,
+// the holdings of each tenant beside its fair share, and the requests that wait, with
+// the reason.
 //
 //	http.Handle("/cell/", view.Handler(view.Config{Cell: cell, Pools: pools}))
 //

@@ -8,10 +8,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// due returns the dominant share that is due to each tenant of a pool at the moment, by
-// position. Siblings share what they hold together by weight. A tenant that has no
-// request waiting is due no more than it holds, and one with a guarantee no less than the
-// smaller of that and what it asks for. What is due to a group is what its tenants share.
+// due returns the present fair share of each tenant of a pool, by position. It divides
+// the sum of the siblings' dominant shares by weight:
+//
+//   - the fair share of a tenant without a waiting request is at most its own share;
+//   - the fair share of a tenant with a guarantee is at least the guarantee, or the
+//     demand if that is smaller;
+//   - the tenants of a group divide the fair share of the group.
 //
 // It is weighted max-min fairness, for the amounts that the pool has granted.
 func due(tenants []pool.TenantStats, total resources.Vector) []float64 {
@@ -30,7 +33,7 @@ func due(tenants []pool.TenantStats, total resources.Vector) []float64 {
 			held := t.Share * t.Weight
 			least, _, _ := t.Guaranteed.DominantShare(total)
 			most := held
-			if t.Waiting > 0 {
+			if t.Waiting > 0 { // its demand is not known in all: no bound
 				most = math.Inf(1)
 			}
 			claims[i] = claim{weight: t.Weight, least: least, most: most}
@@ -54,7 +57,8 @@ func due(tenants []pool.TenantStats, total resources.Vector) []float64 {
 // claim bounds the share of a tenant.
 type claim struct{ weight, least, most float64 }
 
-// at returns what the tenant has where each has as much for its weight.
+// at returns the tenant's share at a level: the level times its weight, within its
+// bounds.
 func (c claim) at(level float64) float64 { return min(max(level*c.weight, c.least), c.most) }
 
 // level returns how much for its weight each has where all together have an amount: a
@@ -87,8 +91,8 @@ func level(claims []claim, amount float64) float64 {
 }
 
 // groups returns the position of the group that each tenant is in, -1 for none. The
-// counts of a group are the sums over its tenants, which those of a tenant are not, even
-// if another name begins with its own and a slash.
+// counts of a group are the sums over its tenants. A tenant whose name is a prefix of
+// another, with a slash, is no group if its counts are no such sums.
 func groups(tenants []pool.TenantStats) []int {
 	at := make(map[string]int, len(tenants))
 	for i := range tenants {

@@ -44,7 +44,8 @@ func (s *source) count(cell *omega.Cell) {
 	}
 }
 
-// engineRows returns the rows of what was counted, those with most claims first.
+// engineRows returns the rows of the counts, by number of claims, the highest
+// first.
 func (s *source) engineRows() []engineRow {
 	all := slices.Clone(s.counts)
 	slices.SortStableFunc(all, func(a, b observe.Counts) int { return cmp.Compare(b.Claims, a.Claims) })
@@ -61,7 +62,7 @@ func (s *source) engineRows() []engineRow {
 		c := &all[i]
 		name := show(s.cfg.Filter, "scheduler", c.Name)
 		if c.Name == "" {
-			name = "others" // those that have left, and those beyond
+			name = "others" // schedulers that have left, and those beyond the limit
 		}
 		rows[i] = engineRow{
 			Name: name, Waiting: c.Waiting, Commits: c.Commits, Granted: c.Granted, Refused: map[string]uint64{},

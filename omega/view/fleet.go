@@ -23,8 +23,8 @@ type sums struct {
 	machines, draining, allocation int
 }
 
-// fleet has the machines of one cell, by number, as the last frame showed them. A frame
-// costs what has changed since.
+// fleet has the machines of one cell, by number, as the last frame showed them. The
+// cost of a frame is proportional to the changes since.
 type fleet struct {
 	cell     *omega.Cell
 	epoch    uint64
@@ -71,7 +71,7 @@ func (f *fleet) refresh(now time.Time) {
 	f.snapshot.RefreshEach(now, func(m omega.MachineState) { f.note(&m) })
 }
 
-// note sets what a machine is now.
+// note sets the present state of a machine.
 func (f *fleet) note(m *omega.MachineState) {
 	n := int(m.ID.Node())
 	if n >= len(f.units) {
@@ -209,7 +209,7 @@ func (f *fleet) findOwners(filter func(kind, text string) string) {
 	f.stale = append(f.stale[:0], f.stale[done:]...)
 }
 
-// capacity returns that of a machine.
+// capacity returns the capacity of a machine.
 func (f *fleet) capacity(n int) (v resources.Vector) {
 	for k := range f.kinds {
 		v[k] = f.amounts[(n*f.kinds+k)*3]

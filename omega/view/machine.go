@@ -132,7 +132,7 @@ func (h *handler) allocationRow(cell *omega.Cell, m *omega.MachineState, a *omeg
 	return row
 }
 
-// show is the function of that name, for callers without mu.
+// show is the function show, for callers without mu.
 func (s *source) show(kind, text string) string {
 	if s.cfg.Filter != nil { // it is called from one goroutine at a time
 		s.mu.Lock()

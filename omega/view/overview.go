@@ -18,7 +18,7 @@ type overview struct {
 	Viewers  int          `json:"viewers"`
 	Colours  []string     `json:"colours"`
 	Kinds    []kind       `json:"kinds"`
-	Cell     bool         `json:"cell"` // false: the machines are those of the pools
+	Cell     bool         `json:"cell"` // false: machines of the pools
 	Machines int          `json:"machines"`
 	Draining int          `json:"draining"`
 	Live     int          `json:"allocations"`
@@ -27,7 +27,7 @@ type overview struct {
 	Reserved amounts      `json:"reserved"`
 	Pools    []poolRow    `json:"pools"`
 	Accounts []accountRow `json:"accounts"`
-	Others   int          `json:"otherAccounts"` // beyond those
+	Others   int          `json:"otherAccounts"` // not in Accounts
 	Loops    []loopRow    `json:"loops"`
 	Engines  []engineRow  `json:"engines"`
 	Recent   []decision   `json:"decisions"`
@@ -41,7 +41,7 @@ type kind struct {
 	Binary bool   `json:"binary"` // prefixes are powers of 1024
 }
 
-// amounts are base units by the name of the kind, without those that are zero.
+// amounts are base units by the name of the kind, without zero amounts.
 type amounts map[string]int64
 
 // poolRow is a pool as it is shown.
@@ -178,7 +178,7 @@ func (s *source) poolRow(p *shown, now time.Time) poolRow {
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := &p.stats.Tenants[a], &p.stats.Tenants[b]
 		if x.Waiting > 0 && y.Waiting > 0 { // the first to be looked for is starved
-			return cmp.Or(cmp.Compare(of(x, fair[a]), of(y, fair[b])), -cmp.Compare(x.Waiting, y.Waiting))
+			return cmp.Or(cmp.Compare(heldFraction(x, fair[a]), heldFraction(y, fair[b])), -cmp.Compare(x.Waiting, y.Waiting))
 		}
 		return cmp.Or(-cmp.Compare(min(x.Waiting, 1), min(y.Waiting, 1)), -cmp.Compare(x.Share*x.Weight, y.Share*y.Weight))
 	})
@@ -212,8 +212,9 @@ func (s *source) poolRow(p *shown, now time.Time) poolRow {
 	return row
 }
 
-// of returns the part that a tenant holds of what is due to it.
-func of(t *pool.TenantStats, fair float64) float64 {
+// heldFraction returns the tenant's share divided by its fair share, and 1 if
+// nothing is due to it.
+func heldFraction(t *pool.TenantStats, fair float64) float64 {
 	if fair <= 0 {
 		return 1
 	}
@@ -240,8 +241,8 @@ func (r *tenantRow) plus(t *pool.TenantStats, fair float64) *tenantRow {
 // maxAccounts is how many accounts are looked at.
 const maxAccounts = 10_000
 
-// accountRows returns the accounts with the largest shares, and how many others there are
-// of those looked at.
+// accountRows returns the accounts with the largest shares, and the number of other
+// accounts in use, up to maxAccounts.
 func (s *source) accountRows(cell *omega.Cell, total *resources.Vector) (rows []accountRow, others int) {
 	rows = []accountRow{}
 	type used struct {

@@ -56,7 +56,7 @@ type source struct {
 
 	mu      sync.Mutex // guards the fields below; held while a frame is made
 	viewers int
-	byOwner int // viewers of that colouring
+	byOwner int // viewers with colours by owner
 	epoch   uint64
 	fleet   *fleet // nil without viewers, and without a cell
 	last    *frame
@@ -113,7 +113,7 @@ func (s *source) enter(owner bool) (leave func(), ok bool) {
 	}
 	if s.viewers++; s.viewers == 1 {
 		s.subscribe()
-		s.next, s.asked = time.Time{}, time.Time{} // what the last viewer saw is old
+		s.next, s.asked = time.Time{}, time.Time{} // the frame of the last viewer is old
 	}
 	if owner {
 		s.byOwner++
@@ -275,7 +275,7 @@ func (s *source) current() *omega.Cell {
 	return s.cfg.Cell
 }
 
-// space returns that of what is shown, or nil.
+// space returns the space of the shown cell or pools, or nil.
 func (s *source) space(cell *omega.Cell) *resources.Space {
 	if cell != nil {
 		return cell.Space()

@@ -29,7 +29,7 @@ func share(used, capacity int64) byte {
 	case used >= capacity:
 		return full
 	}
-	// What is in use is never shown as nothing, nor what is free as full.
+	// A machine with some use is never shown empty, and one with free room never full.
 	return none + byte(min(max(float64(used)/float64(capacity)*steps+0.5, 1), steps-1))
 }
 

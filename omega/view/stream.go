@@ -104,8 +104,8 @@ func (h *handler) end(server *http.Server, ending chan struct{}) {
 	}
 }
 
-// viewer keeps what a stream has sent. A slow viewer gets the frame of when it reads, not
-// those between.
+// viewer keeps the state that a stream has sent. A slow viewer skips frames: it gets the
+// last one when it reads.
 type viewer struct {
 	by       string
 	epoch    uint64
@@ -116,7 +116,7 @@ type viewer struct {
 	begun    bool
 }
 
-// append appends what is new in a frame since the last one.
+// append appends the differences between a frame and the last one.
 func (v *viewer) append(to []byte, f *frame) []byte {
 	var now []byte
 	if colour := f.colour(v.by); colour >= 0 { // another cell may have other kinds

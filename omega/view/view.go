@@ -25,7 +25,7 @@ var script string
 //go:embed view.css
 var style string
 
-// Config describes what a handler shows. The zero Config shows nothing.
+// Config lists the engines that a handler shows. The zero Config shows nothing.
 type Config struct {
 	// Cell is shown as a map of its machines. Nil: the map has the machines of Pools.
 	Cell *omega.Cell
@@ -36,12 +36,12 @@ type Config struct {
 	Pools map[string]*pool.Pool
 	// Loops are schedulers to show with their statistics, by name.
 	Loops map[string]Loop
-	// Sources are other engines to show with what they count, by name: the Stats method of a
+	// Sources are other engines to show with their counts, by name: the Stats method of a
 	// master of offers or of a flow scheduler. The schedulers of the cell are shown anyway.
 	// A call runs in a goroutine of its own, one at a time for each source. While it waits,
 	// the last answer is shown.
 	Sources map[string]func() observe.Counts
-	// Events adds the events of a stream to those that Pools tell. A cell tells none: for the
+	// Events adds the events of a stream to the events of Pools. A cell has none: for the
 	// refusals and preemptions of its schedulers as they come, set this to the Events of the
 	// [loop.Config], flow.Config or offers.Config. Their counts are shown without it.
 	Events *observe.Stream
@@ -64,12 +64,12 @@ type Loop interface {
 	Stats() loop.Stats
 }
 
-// Limits of what is shown, and how often.
+// Limits of frames and answers.
 const (
 	every       = 250 * time.Millisecond // a frame
 	overviews   = time.Second            // tenants, waiters and loops
 	maxViewers  = 32
-	maxAnswers  = 64 // in progress at a time, besides streams
+	maxAnswers  = 64 // in progress at a time, without streams
 	writeWithin = 10 * time.Second
 	maxRows     = 50   // tenants, accounts or waiters of the overview
 	maxListed   = 1000 // machines or allocations of an answer
@@ -77,8 +77,8 @@ const (
 	maxReason   = 1024 // bytes of a reason
 )
 
-// Handler returns a handler that shows what cfg names: see the package comment for its
-// paths. It is safe for concurrent use.
+// Handler returns a handler that shows the engines of cfg: see the package comment for
+// its paths. It is safe for concurrent use.
 //
 // Cost with viewers: four frames a second, however many viewers there are, and never more
 // than a tenth of one CPU. A frame is O(machines changed), and one byte a machine for
@@ -94,7 +94,7 @@ func Handler(cfg Config) http.Handler {
 	return &handler{cfg: cfg, source: newSource(cfg), ending: make(map[*http.Server]chan struct{})}
 }
 
-// policy lets the page load what this handler serves and nothing else.
+// policy lets the page load from this handler only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -143,7 +143,7 @@ func (t timed) extend() { _ = t.control.SetWriteDeadline(time.Now().Add(t.within
 // Unwrap is for [http.ResponseController].
 func (t timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// answer answers a request for the path of that name.
+// answer answers a request for a path.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, name string) {
 	head := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -151,8 +151,8 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, name string) {
 		refuse(w, http.StatusMethodNotAllowed, "method %s, want GET or HEAD", r.Method)
 		return
 	}
-	// A page of another site cannot read what it asks for. It could still ask, and take
-	// the places of viewers.
+	// A page of another site cannot read an answer. But its requests could take the
+	// places of viewers.
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		refuse(w, http.StatusForbidden, "a request of another site")
 		return
