@@ -22,7 +22,7 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*delay.Queue[int])(nil), resources.ErrNil, nil)
 }
 
-func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
+func TestZero_ValueIsUsableOrRejected(t *testing.T) {
 	niltest.Methods(t, &delay.Job{}, resources.ErrNil, map[string]any{
 		"Allowed": locality.Level(math.MaxUint8), "Offer": delay.Decision{Launch: true}, "Pause": nil,
 	})

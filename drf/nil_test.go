@@ -16,7 +16,7 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*drf.Run)(nil), nil, map[string]any{"Timed": false})
 }
 
-func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
+func TestZero_ValueIsUsableOrRejected(t *testing.T) {
 	var heap drf.Heap[string]
 	u, err := heap.Add("a", 1)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Admits of several frameworks returns the error of registering them one after the other.
-func TestAdmits_SaysWhatRegisterWould(t *testing.T) {
+func TestAdmits_AgreesWithRegister(t *testing.T) {
 	named := func(name string) offers.Registration { return offers.Registration{Name: name} }
 	guaranteed := func(name string, q int64, epoch uint64) offers.Registration {
 		return offers.Registration{Name: name, Epoch: epoch, Guaranteed: resources.Vector{q}}

@@ -12,7 +12,7 @@ import (
 
 // What others change on a machine is noticed although the master commits there
 // before the next Step, after which its snapshot does not tell of that any more.
-func TestMaster_NoticesWhatWasChangedBeforeItsOwnCommit(t *testing.T) {
+func TestMaster_NoticesChangesBeforeItsOwnCommit(t *testing.T) {
 	tests := map[string]func(t *testing.T, m *offers.Master){
 		"by an offer": func(t *testing.T, m *offers.Master) {
 			t.Helper()

@@ -46,7 +46,7 @@ func TestStep_TellsVictimsAtTheEndOfTheGrace(t *testing.T) {
 
 // A revocation without grace that a Request begins is done by the next Step, and Next
 // says so.
-func TestNext_SaysWhatACallHasLeft(t *testing.T) {
+func TestNext_ReportsRemainingWork(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	next, due := m.Next()

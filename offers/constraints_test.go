@@ -42,7 +42,7 @@ func offeredOn(t *testing.T, f *offers.Framework, seconds float64) (on []omega.M
 	return on
 }
 
-func TestRegister_ConstraintsAreMetByWhatIsOffered(t *testing.T) {
+func TestRegister_OffersMeetConstraints(t *testing.T) {
 	var a locality.Attributes
 	cell, machines := newCell(t, 70, resources.Vector{10})
 	for i, id := range machines[:69] { // the last one has no attributes

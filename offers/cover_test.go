@@ -177,7 +177,7 @@ func TestRequest_RevocationOfTheLatestEndsFirst(t *testing.T) {
 
 // Room that comes free meanwhile and is too little for the request is for others. It is
 // for the framework itself once no victim has to leave for it.
-func TestWithdraw_OffersWhatThereIs(t *testing.T) {
+func TestWithdraw_OffersTheRoomLeft(t *testing.T) {
 	m, v, g, _ := full(t, 2, 2, offers.Config{})
 	id, err := g.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}, Revoke: true})
 	require.NoError(t, err)

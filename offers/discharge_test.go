@@ -70,7 +70,7 @@ func TestMaster_AsksTheOrderOnceForManyOffers(t *testing.T) {
 
 // Room of offers that end in one call is free at the end of the call, and charged to no
 // account. The cell may have done anything to some of them meanwhile.
-func TestFramework_DeclineFreesWhatItDeclines(t *testing.T) {
+func TestFramework_DeclineFreesDeclinedRoom(t *testing.T) {
 	const machines = 300
 	cell, on := newCell(t, machines, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})

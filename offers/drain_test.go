@@ -13,7 +13,7 @@ import (
 
 // What is offered on a machine that drains is taken back by the next step, kept or
 // not, read or not; once it takes claims again it is offered again.
-func TestStep_TakesBackWhatIsOfferedOnAMachineThatDrains(t *testing.T) {
+func TestStep_RescindsOffersOfADrainingMachine(t *testing.T) {
 	for i := range 4 {
 		optimistic, seen := i&1 == 1, i&2 == 2
 		cell, machines := newCell(t, 2, resources.Vector{10})

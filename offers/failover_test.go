@@ -232,7 +232,7 @@ func TestStep_NoticesASuccessor(t *testing.T) {
 }
 
 // What is preempted or lost is told once, and freed by Release.
-func TestNews_TellsWhatWasPreemptedOrLost(t *testing.T) {
+func TestNews_ReportsPreemptedAndLostTasks(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10})
 	high, err := cell.Register("high", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)
@@ -303,7 +303,7 @@ func TestRegister_NotifiesOfNewsOnce(t *testing.T) {
 
 // Preempted offers of a master that has failed are not told of any more, and leave
 // nothing behind.
-func TestNew_ForgetsWhatWasPreempted(t *testing.T) {
+func TestNew_ForgetsPreemptedTasks(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{4})
 	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 
 // OF-P1: a filter hides room that is contained in the refused room, on that machine, from
 // that framework.
-func TestDecline_HidesWhatIsContained(t *testing.T) {
+func TestDecline_HidesContainedRoom(t *testing.T) {
 	tests := map[string]struct {
 		at      float64
 		room    resources.Vector
@@ -185,7 +185,7 @@ func TestDecline_BacksOffForAYearAtMost(t *testing.T) {
 	}
 }
 
-func TestDecline_RefusesWhatMakesNoSense(t *testing.T) {
+func TestDecline_RejectsInvalidArguments(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{1})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})
@@ -207,7 +207,7 @@ func TestSpan_Prints(t *testing.T) {
 }
 
 // Server-side filters spare the framework the decline.
-func TestRegister_SaysWhatIsOfUse(t *testing.T) {
+func TestRegister_FiltersMachines(t *testing.T) {
 	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{
 		{Name: "small", Capacity: resources.Vector{1, 1}},
 		{Name: "large", Capacity: resources.Vector{9, 9}},

@@ -99,7 +99,7 @@ func TestRequest_PreemptsNoMoreThanIsNeededInTheEnd(t *testing.T) {
 // A framework that ends another task before the grace is over keeps its victim, if
 // without it the framework would have less than its guarantee. Then another task has to
 // leave, or on another machine.
-func TestRequest_SparesWhatHasComeToBeGuaranteed(t *testing.T) {
+func TestRequest_SparesTasksGuaranteedMeanwhile(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
 	low := register(t, m, offers.Registration{Name: "low", Guaranteed: resources.Vector{10}})

@@ -39,7 +39,7 @@ func TestRequest_TwoRevocationsLeaveTheGuarantee(t *testing.T) {
 }
 
 // What a framework has lost to others since the last Step is not taken once more.
-func TestRequest_KnowsWhatOthersHavePreempted(t *testing.T) {
+func TestRequest_KnowsForeignPreemptions(t *testing.T) {
 	_, cell, owner, low, _, tasks := crowd(t, map[string]int64{"owner": 10, "low": 20, "high": 30})
 	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestRequest_LooksAgainAtTheEndOfTheGrace(t *testing.T) {
 
 // After a takeover the news repeat the tasks that are to be preempted. They include tasks
 // that were revoked while the framework was away.
-func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
+func TestRegister_RepeatsRevocations(t *testing.T) {
 	for name, away := range map[string]bool{"taken over": false, "away": true} {
 		t.Run(name, func(t *testing.T) {
 			cell, _ := newCell(t, 1, resources.Vector{10})
@@ -137,7 +137,7 @@ func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
 
 // Nothing is higher than the highest precedence. Tasks that have it are not promised to
 // others, and without a grace no request waits for ever.
-func TestRequest_DoesNotRevokeWhatCanNotBePreempted(t *testing.T) {
+func TestRequest_SparesUnpreemptibleTasks(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(0)})
 	top := register(t, m, offers.Registration{Name: "top", Precedence: math.MaxInt32})
@@ -186,7 +186,7 @@ func TestWithdraw_EndsARevocation(t *testing.T) {
 }
 
 // A gang is of machines that its framework can use.
-func TestRequest_IsOfMachinesThatAreOfUse(t *testing.T) {
+func TestRequest_UsesEligibleMachinesOnly(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Machines: omega.Mask{0b110}, Minimum: resources.Vector{20}})
@@ -233,7 +233,7 @@ func TestRegister_GuaranteesKindByKind(t *testing.T) {
 
 // Machines that go take no guarantee with them, but frameworks with a guarantee are told
 // that the cell cannot keep them all.
-func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
+func TestNews_ShortReportsUncoveredGuarantees(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10, 10})
 	m := newMaster(t, cell, offers.Config{})
 	r := offers.Registration{Name: "cpu", Guaranteed: resources.Vector{15}}

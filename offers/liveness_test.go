@@ -220,7 +220,7 @@ func TestLiveness_AnotherOneMayHaveItsName(t *testing.T) {
 }
 
 // What it was guaranteed may be another one's by then.
-func TestLiveness_ComesBackOnlyToWhatThereIs(t *testing.T) {
+func TestLiveness_ReturnedFrameworkGetsFreeRoomOnly(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Guaranteed: resources.Vector{6}})

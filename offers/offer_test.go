@@ -52,7 +52,7 @@ func TestMaster_OffersAllThatIsFreeToOneAtATime(t *testing.T) {
 }
 
 // What others leave or take is seen by the next Step.
-func TestStep_SeesWhatOthersHaveChanged(t *testing.T) {
+func TestStep_SeesForeignChanges(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)
@@ -287,7 +287,7 @@ func TestAccept_CombinesOffersOfAMachine(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-func TestAccept_RefusesWhatMakesNoSense(t *testing.T) {
+func TestAccept_RejectsInvalidArguments(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	other := register(t, m, offers.Registration{Name: "other", Outstanding: 0.1})

@@ -189,7 +189,7 @@ func TestLottery_OrdersAMaster(t *testing.T) {
 }
 
 // Usage by others of an account counts from the next Step on.
-func TestOrder_CountsWhatOthersCharge(t *testing.T) {
+func TestOrder_CountsForeignCharges(t *testing.T) {
 	cell, _ := newCell(t, 10, resources.Vector{10})
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestOrder_CountsWhatOthersCharge(t *testing.T) {
 	require.Len(t, read(t, a, at(2)).Offers, 4, "it holds nothing any more")
 }
 
-func TestRegister_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRegister_RejectsInvalidArguments(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	register(t, m, offers.Registration{Name: "there"})

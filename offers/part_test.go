@@ -160,7 +160,7 @@ func TestRequest_RevokesNothingForMoreThanIsOffered(t *testing.T) {
 
 // A revocation on a machine that is not offered any more under other terms begins
 // elsewhere. So does one that was not possible so far. Neither waits for the next step.
-func TestSetTerms_RevokesAtOnceWhatItMay(t *testing.T) {
+func TestSetTerms_MovesRevocationsAtOnce(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	low := register(t, m, offers.Registration{Name: "low"})

@@ -13,7 +13,7 @@ import (
 
 // Room that was picked for a framework is picked anew where a request is in doubt meanwhile.
 // The framework is charged for it once.
-func TestStep_PicksAnewWhatARequestInDoubtLeft(t *testing.T) {
+func TestStep_PicksAgainAfterARequestInDoubt(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m, all := newSlow(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})

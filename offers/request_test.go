@@ -164,7 +164,7 @@ func TestRequest_RacesSchedulersWithoutAMaster(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-func TestRequest_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRequest_RejectsInvalidArguments(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Guaranteed: resources.Vector{30}})
@@ -217,7 +217,7 @@ func TestRequest_MayBeSmallerThanTheSmallestOffer(t *testing.T) {
 	require.Len(t, answers[0].Offers, 2)
 }
 
-func TestRequest_RefusesWhatTheCellCouldNotHold(t *testing.T) {
+func TestRequest_RefusesNeedsAboveTheCell(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10})
 	require.NoError(t, cell.SetCapacity(machines[2], resources.Vector{20}))
 	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Machines: omega.Mask{1}}})
@@ -281,7 +281,7 @@ func TestRegister_ForgetsRequests(t *testing.T) {
 
 // That a machine was resized by others is noticed, though a gang was claimed there
 // before the next step.
-func TestRequest_NoticesWhatOthersHaveResized(t *testing.T) {
+func TestRequest_NoticesForeignResizes(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	g, h := register(t, m, offers.Registration{Name: "g"}), register(t, m, offers.Registration{Name: "h"})

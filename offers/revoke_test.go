@@ -119,7 +119,7 @@ func TestRequest_DoesNotWaitForTheEndOfTheGrace(t *testing.T) {
 	require.True(t, a[0].Offers[0].Ready.IsZero())
 }
 
-func TestRequest_DoesNotRevokeWhatIsGuaranteed(t *testing.T) {
+func TestRequest_SparesGuaranteedTasks(t *testing.T) {
 	tests := map[string]struct {
 		guarantee map[string]int64
 		machines  int
@@ -296,7 +296,7 @@ func TestNews_SparedNamesTasksThatStay(t *testing.T) {
 
 // A task that has to leave, or has left, is not spared; and of what changes before the
 // news are read, the last is told.
-func TestNews_SparedIsWhatHoldsLast(t *testing.T) {
+func TestNews_LastOfRevokeAndSpareWins(t *testing.T) {
 	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 30})
 	ask := func(now time.Time, machines int) offers.RequestID {
 		id, err := owner.Request(now, offers.Request{Machines: machines, Each: resources.Vector{10}, Revoke: true})
@@ -334,7 +334,7 @@ func TestNews_SparedIsWhatHoldsLast(t *testing.T) {
 }
 
 // Of a task that runs no more there is nothing to be told but how it ended.
-func TestNews_RevokedNamesOnlyWhatRuns(t *testing.T) {
+func TestNews_RevokedNamesOnlyRunningTasks(t *testing.T) {
 	tests := map[string]struct {
 		spared bool // it may stay after all
 		lost   bool // its machine goes, instead of the task

@@ -46,7 +46,7 @@ func declined(tb testing.TB, m *offers.Master, guaranteed int64) *offers.Framewo
 
 // A gang of a guarantee would have room on one of two machines that are reserved for another
 // gang. The reservation stays: without it there is no room for the first gang either.
-func TestRequest_WithinAGuaranteeEndsNoReservationInVain(t *testing.T) {
+func TestRequest_WithinAGuaranteeEndsOnlyUsefulReservations(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{4})
 	other, err := cell.Register("other", omega.Limits{})
 	require.NoError(t, err)

@@ -277,7 +277,7 @@ func TestStep_OutcomeInDoubt(t *testing.T) {
 
 // What happens while an accept is on the way, by the cell or the master, is decided with its
 // outcome: nothing leaks, whether it was granted or not.
-func TestAccept_WhatHappensWhileItIsOnTheWay(t *testing.T) {
+func TestAccept_MeetsChangesWhileUnderway(t *testing.T) {
 	type yard struct {
 		cell     *omega.Cell
 		machines []omega.MachineID

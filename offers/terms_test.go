@@ -213,7 +213,7 @@ func TestTerms_OfferAPartOfEachMachine(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-func TestTerms_RestIsWhatIsNotOffered(t *testing.T) {
+func TestTerms_RestIsUnofferedRoom(t *testing.T) {
 	terms := offers.Terms{Machines: omega.Mask{0b101, 1}}
 	rest := terms.Rest(70)
 	for n := range 70 {

@@ -90,7 +90,7 @@ func TestVacate_AsksAnExpectedFramework(t *testing.T) {
 // An unread inverse offer goes once it is withdrawn or made for another time, or once the
 // machine is gone. So a framework that does not read its news keeps one question for each
 // machine at most.
-func TestVacate_ForgetsWhatWasNotRead(t *testing.T) {
+func TestVacate_ForgetsUnreadNews(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})

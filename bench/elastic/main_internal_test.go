@@ -52,7 +52,7 @@ func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
 	}
 }
 
-func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+func TestCommand_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

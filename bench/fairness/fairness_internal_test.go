@@ -83,7 +83,7 @@ func TestRun_PrintsTheTables(t *testing.T) {
 	}
 }
 
-func TestPolicies_RefuseWhatTheyAreNotDefinedFor(t *testing.T) {
+func TestPolicies_RefuseInvalidDemands(t *testing.T) {
 	total := resources.Vector{9, 18}
 	for name, demands := range map[string][]resources.Vector{
 		"a kind left out":       {{1, 4}, {3, 0}},

@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
-func TestRun_NamesWhatItRefuses(t *testing.T) {
+func TestRun_NamesRefusedArguments(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.json")
 	const idle = `{"jobID":"idle","submitTime":1,"mapTasks":[],"reduceTasks":[]}` + "\n"
 	require.NoError(t, os.WriteFile(file, []byte(idle), 0o600))

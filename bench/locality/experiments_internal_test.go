@@ -34,7 +34,7 @@ func byRule(t *testing.T, rows []row, name string) map[string]row {
 	return found
 }
 
-func TestShare_WhatIsSuggestedBringsTheShare(t *testing.T) {
+func TestShare_SuggestedSkipsReachTheShare(t *testing.T) {
 	slow(t)
 	rows, err := share(t.Context(), options{seed: 1, part: 3})
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func TestSticky_IsTheSameForTheSameSeed(t *testing.T) {
 	require.NotEqual(t, rows[0], rows[2])
 }
 
-func TestCommand_SkipsWhatHasNoData(t *testing.T) {
+func TestCommand_SkipsExperimentsWithoutData(t *testing.T) {
 	for _, name := range []string{"hadoop", "facebook"} {
 		out, remarks := programtest.Printed(t, command, "-experiment", name, "-data", t.TempDir())
 		require.Empty(t, out)

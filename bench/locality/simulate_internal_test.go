@@ -82,7 +82,7 @@ func TestSimulate_RunsEachTaskOnceWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-func TestOutcome_CountsWhatItIsAskedFor(t *testing.T) {
+func TestOutcome_CountsRequestedFigures(t *testing.T) {
 	o := outcome{
 		launches: []launch{
 			{job: 0, local: true, choosy: true},

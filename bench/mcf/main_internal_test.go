@@ -82,7 +82,7 @@ func TestRun_StopsWhenCancelled(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-func TestRun_SaysWhatIsWrong(t *testing.T) {
+func TestRun_NamesTheFault(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

@@ -39,7 +39,7 @@ func TestRepeated_IsDoneByCellAndMutex(t *testing.T) {
 	}
 }
 
-func TestPlacers_GiveBackWhatTheyTook(t *testing.T) {
+func TestPlacers_ReleaseAllTheirRoom(t *testing.T) {
 	for name, open := range map[string]func(setting) (placer, error){"cell": openCell, "mutex": openLock} {
 		t.Run(name, func(t *testing.T) {
 			p, err := open(setting{need{10, 10, 10}, 3, 5})
@@ -56,7 +56,7 @@ func TestPlacers_GiveBackWhatTheyTook(t *testing.T) {
 	}
 }
 
-func TestRun_RefusesWhatItCannotFill(t *testing.T) {
+func TestRun_RefusesUnfillableCells(t *testing.T) {
 	for name, cfg := range map[string]config{
 		"no task":            {tasks: 0, machines: 1, schedulers: 1, runs: 1},
 		"no machine":         {tasks: 100, machines: 0, schedulers: 1, runs: 1},
@@ -77,7 +77,7 @@ func TestRun_RefusesWhatItCannotFill(t *testing.T) {
 }
 
 // The check at the end is only worth something if it finds errors.
-func TestCheck_FindsWhatIsNotConserved(t *testing.T) {
+func TestCheck_FindsUnconservedRoom(t *testing.T) {
 	needs := mixed(400)
 	capacity := capacityFor(needs, 4)
 

@@ -43,7 +43,7 @@ func TestCommand_PrintsTheScaleTest(t *testing.T) {
 	require.Equal(t, 200, r.Machines)
 }
 
-func TestTables_ShowWhatWasExpectedAndWhatIsMissing(t *testing.T) {
+func TestTables_ShowExpectedAndMissingValues(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, tables(&out, []experiments.Row{
 		{Experiment: "a", Case: "one", Seeds: 1, Figures: []experiments.Figure{{Name: "x", Mean: 1.234, Expected: 2}}},
@@ -75,7 +75,7 @@ func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
 	}
 }
 
-func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+func TestCommand_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

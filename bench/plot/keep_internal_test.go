@@ -32,7 +32,7 @@ func results(t *testing.T, dir string, names ...string) {
 }
 
 // Without recordings the section was made anew, and said that loads were not run.
-func TestCommand_KeepsWhatItHasNoRecordingsFor(t *testing.T) {
+func TestCommand_KeepsFiguresWithoutRecordings(t *testing.T) {
 	t.Setenv("CELLSCHED_DATA", t.TempDir())
 	dir := t.TempDir()
 	results(t, dir, "modes", "quincy")
@@ -52,7 +52,7 @@ func TestCommand_KeepsWhatItHasNoRecordingsFor(t *testing.T) {
 	require.Less(t, strings.Index(text, "fig14.svg"), strings.Index(text, "old-quincy.svg"))
 }
 
-func TestCommand_KeepsWhatIsNotChosen(t *testing.T) {
+func TestCommand_KeepsUnchosenFigures(t *testing.T) {
 	dir := t.TempDir()
 	results(t, dir, "load", "modes", "rogue")
 	args := []string{"-quick", "-only", "modes", "-o", dir}

@@ -82,7 +82,7 @@ func wellFormed(t *testing.T, svg string) {
 	require.NotContains(t, svg, "Inf")
 }
 
-func TestCommand_ShowsWhatIsChosen(t *testing.T) {
+func TestCommand_ShowsChosenFigures(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-quick", "-only", "elastic,modes", "-o", dir, "-parallel"}
 	require.NoError(t, command(t.Context(), append(args, "1"), date(), io.Discard))
@@ -122,7 +122,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+func TestCommand_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

@@ -31,7 +31,7 @@ func TestPublish_GoesOnAfterOneThatWasKilled(t *testing.T) {
 	}, tree(t, dir))
 }
 
-func TestPublish_PutsBackWhatWasThereIfItFails(t *testing.T) {
+func TestPublish_RestoresFilesOnFailure(t *testing.T) {
 	tests := map[string]struct {
 		before map[string]string
 		next   []file

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
-func TestPlacement_ShowsEachPolicyAndWhatIsMissing(t *testing.T) {
+func TestPlacement_ShowsEachPolicyAndGaps(t *testing.T) {
 	t.Setenv("CELLSCHED_DATA", t.TempDir())
 	dir := t.TempDir()
 	args := []string{"-quick", "-only", "quincy", "-o", dir, "-parallel"}

@@ -22,7 +22,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-func TestMarkdown_ListsWhatDiffersFirst(t *testing.T) {
+func TestMarkdown_ListsDifferencesFirst(t *testing.T) {
 	sec := &section{
 		paper: "It rains.", setup: "A day.",
 		claims: []claim{
@@ -78,7 +78,7 @@ func TestMarkdown_HasNoListIfNothingDiffers(t *testing.T) {
 
 // A logarithmic axis has no place for 0, and a bar that is cut off would be read
 // as one that ends there.
-func TestPanel_CutsOffNothingButWhatIsBelow(t *testing.T) {
+func TestPanel_CutsOffOnlyValuesBelow(t *testing.T) {
 	f := newFigure("f", "")
 	p := f.panel("", axis{low: 1, high: 10, log: true}, axis{low: 1e-3, high: 1, log: true})
 	require.Equal(t, plotter.XYs{{X: 0, Y: -3}, {X: 2, Y: 1}}, p.place(plotter.XYs{{X: 0, Y: 0}, {X: 100, Y: 10}}))

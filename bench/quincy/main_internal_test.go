@@ -73,7 +73,7 @@ func TestCommand_PrintsNothingIfInterrupted(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-func TestTables_SayWhatHoldsAndWhyNot(t *testing.T) {
+func TestTables_ShowVerdictsAndReasons(t *testing.T) {
 	rows := []experiments.Row{
 		{Load: "narrow", Policy: "greedy", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Each: []float64{1, 1}}, {Name: "b", Each: []float64{20, 21}}}},
 		{Load: "narrow", Policy: "other", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Each: []float64{2}}, {Name: "b"}}},

@@ -72,7 +72,7 @@ func TestReplay_DRFEvensDominantShares(t *testing.T) {
 
 // Shares are of the present allocations: ada, the user that was added first, is not
 // behind for those she had before.
-func TestReplay_WhatHasEndedDoesNotCountInDRF(t *testing.T) {
+func TestReplay_EndedTasksDoNotCountInDRF(t *testing.T) {
 	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,ada,0,5,1,1", "b,grace,10,1,10,5", "c,ada,10,1,10,5")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=5", "-sample", "15s")
 	require.Equal(t, map[string]float64{"ada": 1}, res.Samples[1].Shares)
@@ -97,7 +97,7 @@ func TestReplay_PriorityGoesFirst(t *testing.T) {
 
 // A task that does not fit keeps no job with a smaller need waiting, wherever in the
 // order that is.
-func TestReplay_PassesOverWhatDoesNotFit(t *testing.T) {
+func TestReplay_PassesOverTasksThatDoNotFit(t *testing.T) {
 	path := text(t, "job,priority,submit_s,tasks,duration_s,cpu", "small,0,0,1,10,1", "first,9,0,1,10,3", "second,5,0,1,10,3", "third,4,0,1,10,3")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=4", "-order", "priority")
 	require.InDelta(t, (10+20)/4.0, res.JobWait.Mean, 1e-6)
@@ -268,7 +268,7 @@ func TestReplay_CountsPlacesOnNoMachine(t *testing.T) {
 	require.Equal(t, [3]int{2}, res.Locality)
 }
 
-func TestReplay_LeavesOutWhatIsTooLarge(t *testing.T) {
+func TestReplay_LeavesOutTasksThatAreTooLarge(t *testing.T) {
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,1,1,1", "b,0,1,1,9", "c,1,1,1,2")
 	res := replayed(t, "-trace", path, "-machines", "2", "-leave-out")
 	require.Equal(t, 1, res.LeftOut)

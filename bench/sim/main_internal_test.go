@@ -25,7 +25,7 @@ func TestCommand_PrintsATable(t *testing.T) {
 	require.Len(t, rows, 2+1+12)
 }
 
-func TestCommand_PrintsWhatOffersLock(t *testing.T) {
+func TestCommand_PrintsLockedRoom(t *testing.T) {
 	out, _ := programtest.Printed(t, command, "-experiment", "fig7", "-hours", "0.02", "-parallel", "2")
 	require.Regexp(t, `batch: busy .* given up +locked +service: busy .* given up +locked +CPU used`, out)
 	require.Regexp(t, `(?m)^ +two-level +no timeout +1 +1 +100 .* \d\d\.\d % +\d\d\.\d % *$`, out)
@@ -34,7 +34,7 @@ func TestCommand_PrintsWhatOffersLock(t *testing.T) {
 	require.Len(t, rows, 2+1+40)
 }
 
-func TestCommand_PrintsWhatRoguesDo(t *testing.T) {
+func TestCommand_PrintsRogues(t *testing.T) {
 	out, _ := programtest.Printed(t, command, "-experiment", "rogue", "-hours", "0.01", "-parallel", "2")
 	require.Contains(t, out, "keeps all for an hour")
 	require.Contains(t, out, "gate, not asked")
@@ -81,7 +81,7 @@ func TestCommand_PrintsRowsForMachines(t *testing.T) {
 	require.InDelta(t, batch.Busyness, schedulers[0].Busyness, 1e-9)
 }
 
-func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+func TestCommand_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

@@ -68,7 +68,7 @@ const (
 	own   = "job,submit_s,tasks,duration_s,cpu,user,class,priority,stage,input,places,models\n"
 )
 
-func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
+func TestReaders_NameFaultAndPosition(t *testing.T) {
 	tests := map[string]struct {
 		format, text string
 		want         string
@@ -200,7 +200,7 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 }
 
 // An error of the disk is passed on, with the place.
-func TestReaders_PassOnWhatReadingFailsWith(t *testing.T) {
+func TestReaders_PassOnReadErrors(t *testing.T) {
 	r := iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(own)))
 	err := failure(t, trace.CSV("f", r, trace.Space()))
 	require.ErrorIs(t, err, iotest.ErrTimeout)

@@ -8,7 +8,7 @@ import (
 )
 
 // A job that does not end is refused before it takes all memory.
-func TestReaders_BoundWhatAJobHas(t *testing.T) {
+func TestReaders_BoundJobSizes(t *testing.T) {
 	require.Equal(t, maxGroups, newCSV("f", nil, Space()).most)
 	require.Equal(t, maxGroups, newTokens("f", nil).most)
 

@@ -144,7 +144,7 @@ func TestSWIM_DividesBytesIntoTasks(t *testing.T) {
 	}, got)
 }
 
-func TestSWIM_RefusesWhatMakesNoSense(t *testing.T) {
+func TestSWIM_RejectsInvalidArguments(t *testing.T) {
 	for name, m := range map[string]trace.MapReduce{
 		"block of -1 bytes":    {Block: -1},
 		"reduce of -1 bytes":   {Reduce: -1},
@@ -158,7 +158,7 @@ func TestSWIM_RefusesWhatMakesNoSense(t *testing.T) {
 }
 
 // A time of twice 292 years and a little more once made the division overflow.
-func TestSWIM_RefusesWhatTakesForEver(t *testing.T) {
+func TestSWIM_RefusesTimesThatOverflow(t *testing.T) {
 	for _, bytes := range []string{"9223372037", "18446744074", "19000000000", "36893488148", "4611686018427387904"} {
 		err := failure(t, trace.SWIM("f", strings.NewReader("a\t1\t1\t"+bytes+"\t0\t0\n"), trace.MapReduce{Rate: 1, Block: 1 << 62}))
 		require.ErrorContains(t, err, `f:1:7: input "`+bytes+`", want what 1 bytes a second get through in 292 years`)

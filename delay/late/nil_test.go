@@ -24,7 +24,7 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	require.EqualError(t, err, "late: new job: book: argument is nil")
 }
 
-func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
+func TestZero_ValueIsUsableOrRejected(t *testing.T) {
 	niltest.Methods(t, &late.Job{}, resources.ErrNil, nil)
 	niltest.Methods(t, &late.Book{}, late.ErrSize, nil)
 	niltest.Methods(t, &late.Race[int]{}, resources.ErrNil, nil) // a nil context

@@ -15,7 +15,7 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*pools.Hunger)(nil), resources.ErrNil, nil)
 }
 
-func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
+func TestZero_ValueIsUsableOrRejected(t *testing.T) {
 	niltest.Methods(t, &pools.Tree[string]{}, resources.ErrNil, nil)
 	niltest.Methods(t, &pools.Hunger{}, pools.ErrTime, nil) // the zero time
 	niltest.Methods(t, pools.Tally{}, nil, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-func TestShow_PrintsWhatThePageShows(t *testing.T) {
+func TestShow_PrintsThePage(t *testing.T) {
 	space, err := resources.NewSpace(resources.CPU())
 	require.NoError(t, err)
 	cell, err := omega.NewCell(omega.Config{Space: space, Machines: []omega.Machine{{Name: "a", Capacity: resources.Vector{4000}}}})
@@ -63,7 +63,7 @@ func TestShow_PrintsWhatThePageShows(t *testing.T) {
 	require.NotContains(t, out.String(), "\x1b", "a name does not steer the terminal")
 }
 
-func TestWatch_RefusesWhatIsNoPage(t *testing.T) {
+func TestWatch_RefusesOtherPages(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/gone/stream" {
 			http.NotFound(w, r)
@@ -77,7 +77,7 @@ func TestWatch_RefusesWhatIsNoPage(t *testing.T) {
 	require.ErrorContains(t, watch(t.Context(), server.URL+"/gone/", never), "404")
 }
 
-func TestPlain_LeavesOutWhatSteersATerminal(t *testing.T) {
+func TestPlain_LeavesOutControlSequences(t *testing.T) {
 	for text, want := range map[string]string{
 		"web": "web", `a"b`: `a"b`, "größe": "größe", "a\nb": `a\nb`, "\x1b]0;x\a": `\x1b]0;x\a`, "": "",
 		strings.Repeat("ß", 100): strings.Repeat("ß", 59) + "…",

@@ -81,7 +81,7 @@ func TestTurnover_MeasuresTheCommitsThatItCounts(t *testing.T) {
 	})
 }
 
-func TestTurnover_ReleasesWhatEarlierCommitsHold(t *testing.T) {
+func TestTurnover_ReleasesEarlierCommits(t *testing.T) {
 	cell, err := omega.NewCell(omega.Config{Machines: journals.Machines()})
 	require.NoError(t, err)
 	benchtime := flag.Lookup("test.benchtime")

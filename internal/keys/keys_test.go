@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/internal/keys"
 )
 
-func TestFindable_RefusesWhatAMapLosesOrPanicsOn(t *testing.T) {
+func TestFindable_RefusesUnusableMapKeys(t *testing.T) {
 	type pair struct {
 		name string
 		more any

@@ -12,7 +12,7 @@ import (
 
 // CONTRIBUTING.md is the map of the repository: each folder that its table
 // names is there, and it names the dependencies that go.mod has, no others.
-func TestContributing_NamesWhatIsThere(t *testing.T) {
+func TestContributing_NamesExistingPaths(t *testing.T) {
 	root := filepath.Join("..", "..")
 	data, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	require.NoError(t, err)

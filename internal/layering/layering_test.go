@@ -27,7 +27,7 @@ func TestImports_FollowTheTable(t *testing.T) {
 	}
 }
 
-func TestTopLevel_HoldsWhatTheDesignNames(t *testing.T) {
+func TestTopLevel_HoldsDesignedFoldersOnly(t *testing.T) {
 	dir := root(t)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)

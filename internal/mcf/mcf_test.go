@@ -215,7 +215,7 @@ func TestSolve_StopsWhereverItIs(t *testing.T) {
 	}
 }
 
-func TestVerify_FindsWhatIsWrong(t *testing.T) {
+func TestVerify_FindsEachFault(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(*mcf.Solution)
 		err   error
@@ -259,7 +259,7 @@ func TestSolve_RefusesWaysThatAreTooDear(t *testing.T) {
 	require.NoError(t, g.Verify(s))
 }
 
-func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
+func TestRead_NamesFaultAndLine(t *testing.T) {
 	const p = "c two nodes\np min 2 1\n"
 	tests := map[string]struct {
 		text, line string
@@ -309,7 +309,7 @@ func TestWrite_IsReadBack(t *testing.T) {
 	})
 }
 
-func TestSolve_RefusesWhatIsOutOfRange(t *testing.T) {
+func TestSolve_RefusesValuesOutOfRange(t *testing.T) {
 	wide := &mcf.Graph{Supply: make([]int64, 1<<19), Arcs: []mcf.Arc{{From: 0, To: 1, Cap: 1, Cost: mcf.MaxCost}}}
 	_, err := wide.Solve(t.Context())
 	require.ErrorContains(t, err, "cost 1099511627776 with 524288 nodes")

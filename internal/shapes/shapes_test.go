@@ -53,7 +53,7 @@ func TestShares_AreMaxMinFair(t *testing.T) {
 
 // All tasks of a hot cell prefer 1 % of the machines, and no cell draws two arcs to
 // one machine.
-func TestGrids_DrawWhatTheirNamesSay(t *testing.T) {
+func TestGrids_DrawTheNamedShapes(t *testing.T) {
 	names := map[string]bool{}
 	for _, g := range shapes.Grids() {
 		names[g.String()] = true

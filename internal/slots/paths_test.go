@@ -46,7 +46,7 @@ func moved(at slots.Loc, way *slots.Path) (tasks []int32) {
 
 // What a path costs is what the oracle finds where the task has no other option,
 // and there is one if the oracle finds anything.
-func TestPaths_CostWhatTheOracleSays(t *testing.T) {
+func TestPaths_CostMatchesTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for _, v := range w.waits { // some have to wait
@@ -139,7 +139,7 @@ func TestPaths_LookAtFewArcs(t *testing.T) {
 
 // A task that has to wait for its job can go to a free machine if another waits in its
 // stead; not one that has to wait for its own.
-func TestPaths_LeaveJobsWhatTheyKeep(t *testing.T) {
+func TestPaths_KeepTheWaitingTasksOfAJob(t *testing.T) {
 	for keeps := range 2 {
 		n := slots.New()
 		free, own, other := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)

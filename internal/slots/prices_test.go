@@ -214,7 +214,7 @@ func TestSolve_FindsTheNearestSlotFirst(t *testing.T) {
 	require.Equal(t, int64(11), n.Cost())
 }
 
-func TestVerify_FindsWhatIsWrong(t *testing.T) {
+func TestVerify_FindsEachFault(t *testing.T) {
 	for name, spoil := range slots.Breaks {
 		t.Run(name, func(t *testing.T) {
 			n := slots.New()

@@ -143,7 +143,7 @@ func (f *fragile) Err() error {
 	return nil
 }
 
-func TestSolve_CostsWhatTheOracleSays(t *testing.T) {
+func TestSolve_CostMatchesTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for range rapid.IntRange(0, 25).Draw(t, "tasks") {

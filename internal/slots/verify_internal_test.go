@@ -31,7 +31,7 @@ func newSpoiled(t *testing.T) spoiled {
 }
 
 // Each of these is wrong in one way that all other figures agree with.
-func TestVerify_FindsWhatAllElseAgreesWith(t *testing.T) {
+func TestVerify_FindsLoneFaults(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(s spoiled)
 		want  string

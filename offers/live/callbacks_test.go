@@ -141,7 +141,7 @@ func TestRun_MemberThatIsReplaced(t *testing.T) {
 
 // What a framework brings about between two steps happens when it is due, not with
 // the next step.
-func TestRun_WakesForWhatIsDueSooner(t *testing.T) {
+func TestRun_WakesForEarlierDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newMaster(t, 1, offers.Config{Timeout: offers.Never()})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -187,7 +187,7 @@ func TestRun_WakesForWhatIsDueSooner(t *testing.T) {
 
 // However often something becomes due sooner, a step is never later than the
 // interval says.
-func TestRun_StepsWhateverBecomesSooner(t *testing.T) {
+func TestRun_StepsWithinTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, cell := newMaster(t, 1, offers.Config{Timeout: offers.Never()})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -138,7 +138,7 @@ func TestRun_FrameworksThatMisbehave(t *testing.T) {
 	})
 }
 
-func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRun_RejectsInvalidArguments(t *testing.T) {
 	m, cell := newMaster(t, 1, offers.Config{})
 	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{Interval: -1}), live.ErrInterval)
 	one := member("one", 1, func(*offers.Framework, []omega.AllocationID) {})

@@ -18,7 +18,7 @@ func setMachine(n int64) resources.Vector { return need().Scale(n) }
 //   - four times as many workers get most of the gain of any larger number;
 //   - the cap is of little use but in a cell that is empty enough;
 //   - utilisation varies more.
-func TestCompare_ShowsWhatThePaperShows(t *testing.T) {
+func TestCompare_HasThePapersResults(t *testing.T) {
 	const span = 90 * time.Minute
 	quiet, err := Compare(t.Context(), Quiet(1, span))
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestRun_ConservesWorkersAndWork(t *testing.T) {
 }
 
 // A job alone in a cell takes the time that its model predicts.
-func TestRun_TakesWhatTheModelSays(t *testing.T) {
+func TestRun_TakesTheModelsTime(t *testing.T) {
 	work := elastic.MapReduce{Maps: 40, MapWork: 40 * time.Minute, Reduces: 10, ReduceWork: 20 * time.Minute}
 	w := Workload{
 		Machines: 4, Machine: setMachine(10), Span: time.Minute, // 40 workers
@@ -169,7 +169,7 @@ func TestRun_IsDeterministic(t *testing.T) {
 	require.Equal(t, w, Quiet(5, time.Hour), "only read")
 }
 
-func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRun_RejectsInvalidArguments(t *testing.T) {
 	work := elastic.MapReduce{Maps: 1, MapWork: time.Minute}
 	good := Workload{Name: "w", Machines: 2, Machine: setMachine(2), Span: time.Minute, Jobs: []Job{{Asked: 1, Work: work}}}
 	_, err := Run(t.Context(), good, elastic.Policy{})

@@ -51,7 +51,7 @@ func TestSweep_IsTheMeanOfItsSeeds(t *testing.T) {
 	require.Positive(t, got.Preempted.Mean)
 }
 
-func TestSweep_RefusesWhatMakesNoSense(t *testing.T) {
+func TestSweep_RejectsInvalidArguments(t *testing.T) {
 	for _, o := range []Options{{Seeds: -1}, {Span: -1}, {Parallel: -1}} {
 		rows, err := Sweep(t.Context(), o)
 		require.ErrorContains(t, err, "want 0 or more")

@@ -30,7 +30,7 @@ func TestScaled_IsExact(t *testing.T) {
 	}
 }
 
-func TestScaled_RefusesWhatIsNoWholeNumber(t *testing.T) {
+func TestScaled_RefusesFractions(t *testing.T) {
 	for _, s := range []string{
 		"", "-", "+1", " 1", "1 ", "1_000", "0x10", "0x1p4", "NaN", "nan", "Inf", "-Inf", "infinity", "e5", "1e", "1e+", "1e-", "1e1.5", "1ee5", "1e--5", "1e+-5",
 		".5", "5.", "1.", "1.e5", ".e5", "--1", "1-", "1e5-", "٣", "1.2.3", "1,5",

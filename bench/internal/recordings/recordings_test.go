@@ -18,7 +18,7 @@ func TestFolder_IsBesideTheRepository(t *testing.T) {
 	require.Equal(t, "elsewhere", recordings.Folder("."))
 }
 
-func TestFind_SkipsWhatIsNotThere(t *testing.T) {
+func TestFind_SkipsMissingFolders(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("CELLSCHED_DATA", folder)
 	file := filepath.Join(folder, "a.csv")

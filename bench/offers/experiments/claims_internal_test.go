@@ -64,7 +64,7 @@ func TestModel_IsWithinTenPerCentOfTheFormulas(t *testing.T) {
 
 // The formulas leave two effects out. A job with long tasks of its own ends later. One
 // that may use any slot has its share sooner.
-func TestModel_TellsWhatTheFormulasLeaveOut(t *testing.T) {
+func TestModel_DiffersByOmittedEffects(t *testing.T) {
 	t.Parallel()
 	for _, row := range measure(t, modelPoints(), "own tasks", 2) {
 		require.Greater(t, row.Figures[0].Mean, 1.1*row.Figures[0].Expected, row.Case)

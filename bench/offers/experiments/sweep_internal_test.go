@@ -37,7 +37,7 @@ func TestSweep_IsTheSameHoweverManyAtATime(t *testing.T) {
 	}
 }
 
-func TestSweep_RefusesWhatMakesNoSense(t *testing.T) {
+func TestSweep_RejectsInvalidArguments(t *testing.T) {
 	for _, o := range []Options{{Seeds: -1}, {Parallel: -1}} {
 		_, err := Sweep(t.Context(), o)
 		require.ErrorContains(t, err, "want 0 or more")
@@ -88,7 +88,7 @@ func TestScale_FitsInMemory(t *testing.T) {
 	require.LessOrEqual(t, r.Bytes, uint64(500_000_000))
 }
 
-func TestScale_RefusesWhatMakesNoSense(t *testing.T) {
+func TestScale_RejectsInvalidArguments(t *testing.T) {
 	for _, o := range []ScaleOptions{{Machines: -1}, {Frameworks: -1}, {Tasks: -1}} {
 		_, err := Scale(t.Context(), o)
 		require.ErrorContains(t, err, "want 0 or more")

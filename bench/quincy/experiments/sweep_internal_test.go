@@ -92,7 +92,7 @@ func TestPlanned_IsOptimalForLong(t *testing.T) {
 	require.NoError(t, newWorld(s.cell, p, every).simulate(t.Context(), s.jobs))
 }
 
-func TestSweep_RefusesWhatMakesNoSense(t *testing.T) {
+func TestSweep_RejectsInvalidArguments(t *testing.T) {
 	for text, o := range map[string]Options{
 		"-1 seeds":       {Seeds: -1},
 		"-2 in parallel": {Parallel: -2},
@@ -132,7 +132,7 @@ func TestSweep_RunsRecordings(t *testing.T) {
 	}
 }
 
-func TestLoads_SayWhatIsMissing(t *testing.T) {
+func TestLoads_ReportMissingLoads(t *testing.T) {
 	names, missing := Loads(t.TempDir())
 	require.Equal(t, []string{"synthetic", "narrow", "batch", "facebook", "hadoop"}, names)
 	require.Len(t, missing, 2)

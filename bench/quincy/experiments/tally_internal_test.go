@@ -19,7 +19,7 @@ func over(t *testing.T) (*world, []*job) {
 	return w, jobs
 }
 
-func TestCheck_FindsWhatDoesNotAddUp(t *testing.T) {
+func TestCheck_FindsWrongSums(t *testing.T) {
 	for name, breaks := range map[string]func(w *world){
 		"tasks ended":      func(w *world) { w.tally.levels[0]++ },
 		"starts":           func(w *world) { w.tally.starts++ },
@@ -45,7 +45,7 @@ func TestCheck_FindsWhatDoesNotAddUp(t *testing.T) {
 	}
 }
 
-func TestValues_AreOfWhatWasCounted(t *testing.T) {
+func TestValues_MatchTheCounts(t *testing.T) {
 	run := tally{
 		core: 3 * gib, rack: 2 * gib, read: 10 * gib, wasted: gib, levels: [3]int{5, 3, 2}, stops: 4, forced: 3, present: 5,
 		useful: 30 * time.Second, lost: 10 * time.Second, first: 5 * time.Second, last: 65 * time.Second,

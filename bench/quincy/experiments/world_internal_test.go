@@ -49,7 +49,7 @@ func on(bytes int64, nodes ...locality.Node) quincy.Block {
 	return quincy.Block{Bytes: bytes, Nodes: nodes}
 }
 
-func TestCell_TellsWhatIsFar(t *testing.T) {
+func TestCell_CountsFarBytes(t *testing.T) {
 	c := twoRacks(t)
 	in := []quincy.Block{on(1, 0), on(10, 1, 2), on(100, 3)}
 	for n, want := range [][2]int64{{10, 100}, {1, 100}, {100, 1}, {10, 1}} {
@@ -80,7 +80,7 @@ func TestSimulate_FetchesThenRuns(t *testing.T) {
 }
 
 // A stopped task has moved a part of its data, and begins anew.
-func TestStop_LosesWhatIsDone(t *testing.T) {
+func TestStop_LosesFinishedWork(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at         int // the round in which it is stopped
 		rack, core int64
@@ -117,7 +117,7 @@ func TestStop_LosesWhatIsDone(t *testing.T) {
 	}
 }
 
-func TestWorld_RefusesWhatCannotBe(t *testing.T) {
+func TestWorld_RefusesImpossibleSettings(t *testing.T) {
 	for name, act := range map[string]func(w *world, l *live) error{
 		"no slot":     func(w *world, l *live) error { return errors.Join(w.start(l, 0, 2), w.start(l, 1, 2)) },
 		"runs":        func(w *world, l *live) error { return errors.Join(w.start(l, 0, 2), w.start(l, 0, 1)) },

@@ -115,7 +115,7 @@ func TestExperiment_StopsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestExperiment_RefusesWhatMakesNoSense(t *testing.T) {
+func TestExperiment_RejectsInvalidArguments(t *testing.T) {
 	for _, o := range []experiments.Options{{Seeds: -1}, {Seeds: math.MaxInt}, {Horizon: -1}, {Parallel: -1}} {
 		_, err := experiments.Load(t.Context(), o)
 		require.ErrorIs(t, err, simulate.ErrConfig)

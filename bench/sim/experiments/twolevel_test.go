@@ -64,7 +64,7 @@ func TestTwoLevel_HasTheShapeOfThePaper(t *testing.T) {
 }
 
 // It is the cell of figures 5 and 6 in larger pieces.
-func TestOffered_HoldsWhatLoadedDoes(t *testing.T) {
+func TestOffered_MatchesTheLoadedCell(t *testing.T) {
 	small, large := experiments.Loaded(), experiments.Offered()
 	require.Equal(t, small.Cell.Capacity.Scale(int64(small.Cell.Machines)), large.Cell.Capacity.Scale(int64(large.Cell.Machines)))
 	require.Equal(t, small.Sources, large.Sources)

@@ -90,7 +90,7 @@ func TestOmega_OfManySchedulersOnFewWorkersEnds(t *testing.T) {
 	}
 }
 
-func TestRuns_RefuseWhatMakesNoSense(t *testing.T) {
+func TestRuns_RejectInvalidArguments(t *testing.T) {
 	job := federate.Job{Lengths: []time.Duration{1}}
 	for what, c := range map[string]federate.Cluster{
 		"no global master":     {Locals: 1, Workers: 1},

@@ -49,7 +49,7 @@ func TestRecorded_KeepsLengthsAndTheLoad(t *testing.T) {
 	}, jobs)
 }
 
-func TestRecorded_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRecorded_RejectsInvalidArguments(t *testing.T) {
 	bad := errors.New("bad line")
 	one := recordedJob(time.Second, trace.Tasks{Count: 2, Duration: time.Second})
 	for what, c := range map[string]struct {

@@ -54,7 +54,7 @@ func controls() map[string]func(c *simulate.Config) {
 }
 
 // Schedulers come back after their offers were withdrawn: these are of no use then.
-func TestAudit_WithdrawsWhatWasNotTaken(t *testing.T) {
+func TestAudit_WithdrawsUntakenOffers(t *testing.T) {
 	for seed := range uint64(3) {
 		cfg := crowded(t, seed)
 		cfg.Retry = 45 * time.Second

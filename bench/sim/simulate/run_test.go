@@ -170,7 +170,7 @@ func TestRun_SpreadsJobsOverSchedulers(t *testing.T) {
 }
 
 // One scheduler, two jobs: each number can be had by hand.
-func TestRun_MeasuresWhatThePaperDefines(t *testing.T) {
+func TestRun_MeasuresByThePapersDefinitions(t *testing.T) {
 	need := resources.Vector{1000, 1 << 30}
 	cfg := simulate.Config{
 		Cell: simulate.Cell{Machines: 1, Capacity: resources.Vector{4000, 16 << 30}},
@@ -303,7 +303,7 @@ func TestRun_StopsWithTheContext(t *testing.T) {
 	require.ErrorIs(t, err, why)
 }
 
-func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
+func TestRun_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		change func(*simulate.Config)
 		want   string

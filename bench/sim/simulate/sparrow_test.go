@@ -74,7 +74,7 @@ func TestSparrow_StopsWithTheContext(t *testing.T) {
 	require.ErrorIs(t, err, why)
 }
 
-func TestSparrow_RefusesWhatMakesNoSense(t *testing.T) {
+func TestSparrow_RejectsInvalidArguments(t *testing.T) {
 	cfg := small(t, 1)
 	for want, how := range map[string]simulate.SparrowConfig{
 		"-1 probes, round trip 0s: want 0 or more": {Probes: -1},

@@ -46,7 +46,7 @@ func two(batchTasks int) simulate.Config {
 }
 
 // Each number can be had by hand: an offer takes 1 ms.
-func TestTwoLevel_LocksWhatIsOfferedWhileItDecides(t *testing.T) {
+func TestTwoLevel_LocksOffersWhileItDecides(t *testing.T) {
 	cfg := two(2)
 	cfg.Horizon = 20 * time.Second
 	m, err := simulate.Run(t.Context(), cfg)
@@ -67,7 +67,7 @@ func TestTwoLevel_LocksWhatIsOfferedWhileItDecides(t *testing.T) {
 }
 
 // Room that is offered while a framework decides is for its next decision.
-func TestTwoLevel_DecidesOnWhatWasOfferedWhenItBegan(t *testing.T) {
+func TestTwoLevel_DecidesOnOffersOfItsStart(t *testing.T) {
 	cfg := two(1)
 	cfg.Jobs[0].Tasks = 2
 	cfg.Cell.Prefill, cfg.Cell.PrefillNeed = 0.5, cfg.Jobs[0].Need // two CPUs are left, one of which batch has
@@ -263,7 +263,7 @@ func TestTwoLevel_ConservesAnyJobs(t *testing.T) {
 	conserves(t, 2, "offers", "offers, timeout", "offers, fair share", "offers, filter", "offers, gang", "offers, optimistic")
 }
 
-func TestTwoLevel_RefusesWhatMakesNoSense(t *testing.T) {
+func TestTwoLevel_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		change func(*simulate.Config)
 		want   string
@@ -290,7 +290,7 @@ func TestTwoLevel_RefusesWhatMakesNoSense(t *testing.T) {
 
 // Conflicts are detected where there are any; they play no part among offers that
 // are kept.
-func TestTwoLevel_NeverConflictsOverWhatIsKept(t *testing.T) {
+func TestTwoLevel_NeverConflictsOverKeptRoom(t *testing.T) {
 	cfg := small(t, 1)
 	cfg.Architecture = twoLevel(simulate.DefaultThink(), simulate.Think{Job: 5 * time.Second})["offers"]
 	cfg.Architecture.Detect = omega.Coarse

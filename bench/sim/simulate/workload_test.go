@@ -78,7 +78,7 @@ func TestGenerate_RefusesAHorizonThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-func TestGenerate_RefusesWhatMakesNoSense(t *testing.T) {
+func TestGenerate_RejectsInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		change func(*simulate.Source)
 		want   string

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/internal/niltest"
 )
 
-func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
+func TestZero_ValueIsUsableOrRejected(t *testing.T) {
 	niltest.Methods(t, trial.Setup{}, late.ErrSize, nil)
 	niltest.Methods(t, trial.History{}, late.ErrSize, nil)
 	niltest.Methods(t, trial.Outcome{}, nil, nil)

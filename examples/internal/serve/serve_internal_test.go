@@ -34,7 +34,7 @@ func get(t *testing.T, url string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-func TestPage_ShowsWhatWasShownLast(t *testing.T) {
+func TestPage_ShowsTheLastState(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var out bytes.Buffer

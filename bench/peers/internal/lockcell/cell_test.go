@@ -77,7 +77,7 @@ func TestClaimGang_TakesAllOnDifferentMachinesOrNothing(t *testing.T) {
 	}
 }
 
-func TestClaimJob_TakesWhatFits(t *testing.T) {
+func TestClaimJob_TakesFittingTasks(t *testing.T) {
 	c := lockcell.New(machines(3, lockcell.Vector{CPU: 2}), lockcell.Chunks)
 	require.Len(t, c.ClaimJob(nil, lockcell.Vector{CPU: 1}, 4), 4)
 	require.Len(t, c.ClaimJob(nil, lockcell.Vector{CPU: 1}, 4), 2)
