@@ -167,6 +167,15 @@ func (c *Cell) wordFor(m MachineID, maker uint32) *word {
 	return w
 }
 
+// gave reports whether the cell gave out the ID of a machine. It is wordFor for a caller that
+// needs no word: one of a first machine takes no look at that.
+func (c *Cell) gave(m MachineID, maker uint32) bool {
+	if m.generation() > 0 {
+		return c.wordFor(m, maker) != nil
+	}
+	return m.named() && m.tag() == c.tag && uint32(m.Node()) < c.nodes.Load()
+}
+
 // specOf returns the name, capacity and attributes of machine m with its condition. It
 // returns nil and [Removed] if the number serves another machine.
 func (c *Cell) specOf(m MachineID) (*spec, Condition) {

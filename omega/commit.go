@@ -3,7 +3,6 @@ package omega
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -74,14 +73,19 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 // for show, the versions of machines that it saw. One apply of a scheduler is in progress
 // at a time.
 func (s *Scheduler) apply(tx *Txn) (granted int) {
-	tx.cell = s.cell
+	tx.cell, tx.shape = s.cell, anyShape
 	switch {
 	case len(tx.reserves) > 0:
 	case tx.plain():
 		if s.applyPlain(tx) {
 			return 1
 		}
-	case len(tx.items) == 1 && tx.items[0].kind == releaseItem && s.applyRelease(tx):
+	case len(tx.items) > 1:
+		if tx.look(); tx.shape == releasesApart && !tx.Gang {
+			s.applyReleases(tx)
+			return 0
+		}
+	case tx.items[0].kind == releaseItem && s.applyRelease(tx):
 		return 0
 	}
 	return s.applyAny(tx)
@@ -98,7 +102,7 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 		s.endReservations(tx)
 	}
 	ready := s.prepare(tx)
-	if len(tx.order) >= 8 { // fewer gain little
+	if len(tx.order) >= touched {
 		s.touch(tx)
 	}
 	tx.sort()
@@ -124,36 +128,6 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 		tx.settles = false
 	}
 	return granted
-}
-
-// touch loads what the items of tx will look at on their machines, for the caches alone. The
-// loads of one machine mostly do not wait here for those of another: a version that another
-// scheduler has made is kept by an exchange. Later all of them would, behind a swap each.
-func (s *Scheduler) touch(tx *Txn) {
-	c, maker := s.cell, s.maker.Number()
-	last := uint32(math.MaxUint32)
-	for _, i := range tx.order {
-		if node := tx.items[i].node(); node != last {
-			c.words.at(node).Peek().Touch()
-			last = node
-		}
-	}
-	last = math.MaxUint32
-	for _, i := range tx.order {
-		it := &tx.items[i]
-		node := it.node()
-		if node == last || it.kind == releaseItem {
-			continue // the slot of a release was looked up
-		}
-		last = node
-		v := &c.words.at(node).KeepFor(maker).V
-		if it.spec == nil && v.spec.id == 0 {
-			continue // never
-		}
-		if own := c.table(node).at(v.live.free(0)); own != nil {
-			own.meta().Load()
-		}
-	}
 }
 
 // Release gives back one allocation, or acknowledges that it was preempted or lost. Any
@@ -308,17 +282,28 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		// it: a cut takes all of them or none.
 		epoch := c.present()
 		var steps []step
-		refused := false
+		refused, sights := false, len(tx.sights)
 		for left := tx.order; len(left) > 0; {
 			var g group
-			g, left = tx.nextGroup(left)
+			if tx.shape == claimsApart {
+				g, left = group{tx.items[left[0]].node(), left[:1]}, left[1:]
+			} else {
+				g, left = tx.nextGroup(left)
+			}
 			w, at := c.words.at(g.node), c.table(g.node)
 			raw, old := settleFor(w, s.maker.Number())
 			next := s.maker.Spare()
 			if next == nil {
 				next = s.objectFor(old)
 			}
-			moved, no := s.build(tx, g, both, old, at, &next.V)
+			var moved, no bool
+			if tx.shape == claimsApart && old.rare == nil {
+				next.V.follow(old)
+				moved = s.buildPlain(tx, &tx.items[g.items[0]], old, at, &next.V)
+				no = !moved
+			} else {
+				moved, no = s.build(tx, g, both, old, at, &next.V)
+			}
 			refused = refused || no
 			if !moved {
 				s.giveBack(next)
@@ -333,7 +318,8 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 				}
 				steps = append(steps, step{}) // field by field: see saw
 				st := &steps[len(steps)-1]
-				st.word, st.expect, st.next, st.raw, st.node = w, expect, next, raw, g.node
+				st.word, st.expect, st.next = w, expect, next
+				tx.saw(g.node, next, &expect.V, &next.V, used(raw, &expect.V, &next.V)) // if the gang is granted
 			}
 		}
 		if s.superseded() {
@@ -343,29 +329,30 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 				s.refuseSuperseded(tx, g)
 			}
 			s.unused(steps)
+			tx.unsee(sights)
 			return false
 		}
 		if refused {
 			s.unused(steps)
+			tx.unsee(sights)
 			return false // Commit sees each machine again
 		}
 		if c.present() != epoch {
 			s.unused(steps)
+			tx.unsee(sights)
 			continue
 		}
-		for i := range steps {
-			c.opening(steps[i].node)
+		for i := range tx.sights[sights:] {
+			c.opening(tx.sights[sights+i].node)
 		}
 		swapped := len(steps) == 0 || new(gang).run(steps, s.maker.Number())
-		for i := range steps {
-			c.closed(steps[i].node)
+		for i := range tx.sights[sights:] {
+			c.closed(tx.sights[sights+i].node)
 		}
 		if swapped {
-			for _, st := range steps {
-				tx.saw(st.node, st.next, &st.expect.V, &st.next.V, used(st.raw, &st.expect.V, &st.next.V))
-			}
 			return true
 		}
+		tx.unsee(sights)
 		tx.retries++
 	}
 }

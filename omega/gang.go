@@ -52,8 +52,6 @@ type step struct {
 	word   *word
 	expect *object
 	next   *object
-	raw    *object // in the word, when expect was read; for the gang's scheduler alone
-	node   uint32
 }
 
 // help drives g to its decision. Any number of goroutines may do so at once, and any of

@@ -119,6 +119,18 @@ func (s *Scheduler) buildSimple(tx *Txn, g group, which parts, old *version, at 
 	return moved, refused
 }
 
+// buildPlain is build for one plain claim on a machine that has nothing rare. Next follows
+// old. It returns whether the claim is granted.
+func (s *Scheduler) buildPlain(tx *Txn, it *item, old *version, at table, next *version) bool {
+	if v := s.admit(tx, it, old, next, at); v != done {
+		tx.refuse(it, v, refusal{spec: old.spec, cond: old.cond, free: next.free()})
+		return false
+	}
+	next.claims++
+	s.cell.date(next, old, s.cell.present()) // read after the slot was taken: see build
+	return true
+}
+
 // release makes next the version without the allocation that it releases. It returns false if
 // that was preempted or lost: then it is acknowledged.
 func (it *item) release(next *version) bool {

@@ -60,21 +60,32 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 // applyRelease is apply for a transaction of one release. It releases the allocation, or
 // changes nothing and returns false where it may not: then applyAny says why.
 func (s *Scheduler) applyRelease(tx *Txn) bool {
-	c, it := s.cell, &tx.items[0]
+	it := &tx.items[0]
 	it.begin()
 	tx.order = tx.order[:0]
-	need := &it.claim.Need
-	own, by, v := s.releasable(it.id, need)
+	own, by, v := s.releasable(it.id, &it.claim.Need)
 	if it.tally, it.verdict = by, v; v != done {
 		return false
 	}
+	s.end(tx, it, own)
+	if it.dead {
+		by.sub(&it.claim.Need)
+	}
+	return true
+}
+
+// end takes the allocation that an item releases off its machine, and empties its slot. The
+// item has the right to release it. If it was preempted, lost or exchanged before, end
+// acknowledges that. The loop repeats only if another commit changed the machine.
+func (s *Scheduler) end(tx *Txn, it *item, own slot) {
+	c := s.cell
 	node, slot := it.id.node(), it.id.slot()
 	w := c.words.at(node)
 	for !it.dead {
 		raw, old := settleFor(w, s.maker.Number())
 		if !old.live.has(slot) {
 			tx.saw(node, raw, old, old, nil)
-			c.acknowledge(it.id) // preempted, lost or exchanged
+			c.acknowledge(it.id)
 			break
 		}
 		next := s.maker.Spare()
@@ -83,16 +94,12 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 		}
 		next.V.follow(old)
 		c.date(&next.V, old, c.present())
-		next.V.give(need)
+		next.V.give(&it.claim.Need)
 		next.V.live.toggle(slot)
 		it.dead = s.swap(tx, node, w, raw, old, next)
 	}
-	if it.dead {
-		by.sub(need)
-	}
-	c.table(node).vacate(slot, own, it.id.seq)
+	c.table(node).vacate(it.id.slot(), own, it.id.seq)
 	c.wake(node)
-	return true
 }
 
 // swap swaps a word for a transaction of one item. It linearizes where the word is

@@ -13,10 +13,11 @@ import (
 )
 
 // A plain claim is granted or refused, and charged, by its own path as by the path of
-// all transactions, with the same reasons. So is one release. That holds whatever the
-// state of the machine and the limits of the scheduler.
+// all transactions, with the same reasons. So are releases, and claims on machines of their
+// own. That holds whatever the state of the machines and the limits of the scheduler.
 func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 	plain, granted := 0, 0
+	var shapes [claimsApart + 1]int
 	rapid.Check(t, func(t *rapid.T) {
 		type side struct {
 			cell *Cell
@@ -55,6 +56,7 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 						plain++
 					}
 					granted += s.apply(tx)
+					shapes[tx.shape]++
 				} else {
 					s.applyAny(tx)
 				}
@@ -113,6 +115,32 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 				a := rapid.SampledFrom(held).Draw(t, "allocation")
 				commit(by(t), func(_ *side, tx *Txn) { tx.Release(a) })
 			},
+			"several": func(t *rapid.T) {
+				nodes := rapid.SliceOfN(rapid.IntRange(0, 2), 2, 4).Draw(t, "machines")
+				gang := rapid.Bool().Draw(t, "gang")
+				detect := Detection(rapid.IntRange(0, 5).Draw(t, "detect")) % 3
+				low := Precedence(rapid.IntRange(-2, 1).Draw(t, "precedence"))
+				needs := rapid.SliceOfN(rapid.Int64Range(1, 9), len(nodes), len(nodes)).Draw(t, "needs")
+				commit(by(t), func(d *side, tx *Txn) {
+					tx.Gang, tx.Detect = gang, detect
+					for i, node := range nodes {
+						tx.Claim(Claim{Machine: idOf(d, node), Need: resources.Vector{needs[i], 1}, Precedence: low + Precedence(i%2)})
+					}
+				})
+			},
+			"give back several": func(t *rapid.T) {
+				if len(held) == 0 {
+					t.Skip()
+				}
+				some := rapid.SliceOfN(rapid.SampledFrom(held), 2, 4).Draw(t, "allocations")
+				gang := rapid.Bool().Draw(t, "gang")
+				commit(by(t), func(_ *side, tx *Txn) {
+					tx.Gang = gang
+					for _, a := range some {
+						tx.Release(a)
+					}
+				})
+			},
 			"drain":  func(t *rapid.T) { n := node(t); both(func(d *side) any { return d.cell.Drain(idOf(d, n)) }) },
 			"resume": func(t *rapid.T) { n := node(t); both(func(d *side) any { return d.cell.Resume(idOf(d, n)) }) },
 			"renew": func(t *rapid.T) {
@@ -169,6 +197,7 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 			},
 		})
 	})
+	require.NotContains(t, shapes, 0)
 	require.Positive(t, plain)
 	require.Positive(t, granted)
 }

@@ -11,6 +11,9 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 		tx.order = tx.fewOrder[:]
 	}
 	tx.order, tx.remnants, tx.gives = tx.order[:0], tx.remnants[:0], false
+	if tx.shape == claimsApart && s.owner.held == nil {
+		return p.plain()
+	}
 	for i := range tx.items {
 		it := &tx.items[i]
 		it.begin()
@@ -47,16 +50,48 @@ type preparing struct {
 	mask    *Mask
 }
 
+// plain is prepare for plain claims of a scheduler that may hold any amount.
+func (p *preparing) plain() (ready bool) {
+	o, tx := p.s.owner, p.tx
+	mask, none := o.mask.Load(), o.jobless()
+	ready = true
+	for i := range tx.items {
+		it := &tx.items[i]
+		it.begin()
+		v := o.permits(&it.claim, mask)
+		if v == done && none {
+			v = jobless
+		}
+		if v != done {
+			p.culprit, p.mask = culprit{claimed: it.claim.Precedence}, mask
+			p.refuse(tx.items[i:i+1], v)
+			ready = false
+			continue
+		}
+		p.s.charge(tx, it)
+		p.charged.put(it.tally, &it.claim.Need)
+		tx.order = append(tx.order, int32(i))
+	}
+	p.charged.flush()
+	return ready
+}
+
 func (p *preparing) release(i int) {
 	p.tx.gives = true
 	it := &p.tx.items[i]
-	switch _, it.tally, it.verdict = p.s.releasable(it.id, &it.claim.Need); it.verdict {
-	case done:
-		it.verdict = pending
-		p.tx.order = append(p.tx.order, int32(i))
-	case notOwner:
-		p.tx.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: it.tally.owner.name}})
-		it.tally = nil
+	_, by, v := p.s.releasable(it.id, &it.claim.Need)
+	if v != done {
+		p.tx.refuseRelease(it, by, v)
+		return
+	}
+	it.tally = by
+	p.tx.order = append(p.tx.order, int32(i))
+}
+
+// refuseRelease refuses a release of an allocation that is charged to by, or to nothing.
+func (t *Txn) refuseRelease(it *item, by *tally, v verdict) {
+	if it.verdict = v; v == notOwner {
+		t.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: by.owner.name}})
 	}
 }
 

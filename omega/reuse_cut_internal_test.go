@@ -62,7 +62,7 @@ func TestReuse_OfAGangThatWasTriedAndFailed(t *testing.T) {
 			require.True(t, moved && !refused)
 			next.V.op = g
 			next.V.prev.Store(raw)
-			steps = append(steps, step{w, raw, next, raw, items.node})
+			steps = append(steps, step{w, raw, next})
 		}
 		g.steps.Store(&steps)
 		for i := range steps[:inPlace] {

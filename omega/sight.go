@@ -26,6 +26,12 @@ func (t *Txn) saw(node uint32, raw *object, old, val *version, out *object) {
 	at.node, at.raw, at.old, at.val, at.out = node, raw, old, val, out
 }
 
+// unsee forgets the sights from the given one on, of versions that the cell did not get.
+func (t *Txn) unsee(from int) {
+	clear(t.sights[from:])
+	t.sights = t.sights[:from]
+}
+
 // used returns raw if it may be used again, once next has taken its place by a swap of the
 // scheduler's own, or by a gang of it that was granted. In the epoch of a cut a version may
 // lead to it for longer: see keepPast. Where raw is a version of a failed gang, and old

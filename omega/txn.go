@@ -86,6 +86,8 @@ type Txn struct {
 	opened             uint32         // the state at which it is open
 	preempts           bool           // a claim has victims; see check
 	settles            bool           // a machine keeps room for fewer reservations
+	shape              shape          // see look; anyShape for one item
+	fall               int32          // the item at which the machines fall, where there is a shape
 	ends               bool           // a reservation is to end; see check
 	gives              bool           // an item may give room back
 	bad                error          // of the first exchange that could not be added
@@ -301,6 +303,12 @@ func (t *Txn) sort() {
 	var few [32]uint64
 	switch n := len(t.order); {
 	case n < 2:
+	case t.shape == claimsApart && n == len(t.items): // else prepare has refused some
+		for i := range t.order {
+			if t.order[i] = int32(i) + t.fall; t.order[i] >= int32(n) {
+				t.order[i] -= int32(n)
+			}
+		}
 	case n <= len(few):
 		t.sortBy(few[:n])
 	default:

@@ -74,7 +74,7 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 		}
 	case it.claim.Machine == 0:
 		return unknown("machine in item %d: the claim names none", i)
-	case c.wordFor(it.claim.Machine, s.maker.Number()) == nil:
+	case !c.gave(it.claim.Machine, s.maker.Number()):
 		return unknown("%s in item %d", c.called(it.claim.Machine), i)
 	}
 	if c.ledger(it.claim.Account) == nil {
