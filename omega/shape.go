@@ -1,6 +1,6 @@
 package omega
 
-// shape is what the items of a transaction have in common. It selects a shorter way to the
+// shape classifies the items of a transaction by their common traits. It selects a shorter way to the
 // same result.
 type shape uint8
 
