@@ -20,15 +20,14 @@ type attempt[K any] struct {
 	tasks         int           // to be placed
 	began         time.Time     // refreshed and placed
 	asked         bool          // the outcome was unknown before
-	found         Search[K]     // what the Place was given, and has said
+	found         Search[K]     // the arguments and results of the Place
 	at            time.Time     // to be committed, or asked about again
 	reserves      bool          // it is for a reservation, and claims nothing
 	ended, useful bool          // whether the last step ended one
 	took          time.Duration // of the one that it ended
 }
 
-// phase is how far an attempt is, so that the step after a panic knows what to
-// do.
+// phase is the progress of an attempt, from which the step after a panic goes on.
 type phase uint8
 
 const (
@@ -246,13 +245,13 @@ func (l *Loop[K]) withdrawn(p *Pending[K], now time.Time) bool {
 	return true
 }
 
-// over says that no attempt is in progress any more, and what it was good for.
+// over ends the attempt, and counts its time as useful or as wasted.
 func (l *Loop[K]) over(now time.Time, useful bool) {
 	a := &l.attempt
 	took := now.Sub(a.began)
 	l.meter.spent(took, useful)
 	if !l.running {
-		l.meter.took(took) // else with what the step takes: see live
+		l.meter.took(took) // live adds the time of the whole step
 	}
 	*a = attempt[K]{snap: a.snap, tasks: a.tasks, ended: true, useful: useful, took: took}
 }

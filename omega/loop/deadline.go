@@ -3,9 +3,8 @@ package loop
 import "container/heap"
 
 // ByDeadline is an [Order] by deadline, the earliest first. Jobs without a deadline
-// come last. Among equals the order is that of arrival, and a job that was backed off
-// has its old place again. The zero ByDeadline is empty and ready to use. Cost: O(log
-// jobs).
+// come last. Equal deadlines go by arrival, and a job that was backed off has its old
+// place again. The zero ByDeadline is empty and ready to use. Cost: O(log jobs).
 type ByDeadline[K any] struct {
 	jobs dated[K]
 }

@@ -38,6 +38,6 @@
 // A [Place] of the caller's own is a function.
 //
 // Every allocation that the loop was granted is in exactly one [Placed] event, also if
-// calls around it are cancelled, time out or panic. One that is preempted by another
-// scheduler, or lost with its machine, is in one [Preempted] event besides.
+// calls around it are cancelled, time out or panic. An allocation that is preempted by
+// another scheduler, or lost with its machine, is also in one [Preempted] event.
 package loop

@@ -22,8 +22,8 @@ var (
 	ErrBusy = errors.New("loop: a step is in progress")
 )
 
-// Errors that the Err of an [Event] wraps, besides those of package omega: the reasons
-// for the state of a job.
+// Errors that the Err of an [Event] wraps, in addition to errors of package omega: the
+// reasons for the state of a job.
 var (
 	// ErrAttempts: the job has had as many attempts as it may.
 	ErrAttempts = errors.New("loop: attempts of the job are used up")
@@ -45,10 +45,10 @@ func absent(argument string) error { return fault.New("loop", argument, resource
 // A PanicError is the error of [Loop.Run] after a callback panicked. The loop is in order
 // then and can be run again.
 type PanicError struct {
-	Value any    // what the callback panicked with
-	Stack []byte // where
-	// Allocations are those that were being handed to [Config.Observe]. They
-	// are not handed over again.
+	Value any    // the argument of the panic
+	Stack []byte // of the panic
+	// Allocations are the allocations of the event that [Config.Observe] has
+	// panicked on. They are not handed over again.
 	Allocations []omega.AllocationID
 }
 

@@ -26,17 +26,17 @@ const (
 	Parked    // it can never fit as the machines are; Err is why
 	Unparked  // the machines have changed
 	Complete  // all its tasks are placed
-	Abandoned // Err is why, also for a claim refused for good; what was placed stays the caller's
-	Expired   // its deadline has passed; what was placed stays the caller's
-	Cancelled // what was placed stays the caller's
+	Abandoned // for the reason Err, also a claim refused for good; placed tasks stay the caller's
+	Expired   // its deadline has passed; placed tasks stay the caller's
+	Cancelled // placed tasks stay the caller's
 	// Preempted: an allocation that a Placed event has handed over was preempted or lost:
-	// Mark. It is told once for each allocation that is not released by then.
+	// Mark. There is one event for each allocation that is not released by then.
 	//
 	// The caller has the task stopped until the time in Until and then releases the
-	// allocation. The loop does no more than report it. It neither releases it nor places
-	// the task again: only the caller knows how far the task has come and whether it may
-	// end by then. A task that is to run again is a job of one task to submit, which the
-	// hook may do. A gang keeps its other tasks when one is preempted.
+	// allocation. The loop only reports it. It neither releases it nor places the task
+	// again: only the caller knows how far the task has come and whether it may end by
+	// then. A task that is to run again is a job of one task to submit, which the hook
+	// may do. A gang keeps its other tasks when one is preempted.
 	Preempted
 )
 
@@ -51,7 +51,7 @@ func (k Kind) String() string {
 	if int(k) < len(kindNames) && k > 0 {
 		return kindNames[k]
 	}
-	return fmt.Sprintf("kind %d", uint8(k))
+	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
 // Event is a change of a job at one moment: a line of the loop's log. It is a
@@ -67,11 +67,12 @@ type Event[K any] struct {
 	// Allocations are the allocations that a Placed event hands over. From then on the
 	// caller releases them. The slice is the caller's too.
 	Allocations []omega.AllocationID
-	// Tasks are the tasks to run on each of Allocations, where the Place was that of a
-	// [Near]. Nil else: the tasks of a job are alike.
+	// Tasks are the tasks to run on each of Allocations, if a [Near] placed them. It
+	// is nil otherwise: the tasks of a job are alike.
 	Tasks []Task
-	// Mark is of a Preempted event: the allocation, whether it was preempted or lost
-	// with its machine, and by which scheduler. Nil else.
+	// Mark belongs to a Preempted event: the allocation, the cause (preempted, or
+	// lost with its machine), and the scheduler that preempted it. It is nil in
+	// other events.
 	Mark  *omega.Mark
 	Until time.Time
 	Err   error

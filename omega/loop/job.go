@@ -16,8 +16,8 @@ type Job[K any] struct {
 	Precedence omega.Precedence
 	Need       resources.Vector // of each task
 	Tasks      int              // at least 1
-	// Gang asks for all tasks or none; else those that were placed are kept
-	// while the rest is tried again.
+	// Gang asks for all tasks or none. Without it, placed tasks are kept while the
+	// rest is tried again.
 	Gang bool
 	// Deadline ends the job if it is not placed by then; zero for none. No
 	// attempt begins at or after it. One that has begun is finished.
@@ -48,8 +48,8 @@ func (j *Job[K]) check() error {
 	return nil
 }
 
-// allowed returns an error unless the limits of a scheduler allow the job, were it to
-// hold nothing else.
+// allowed returns an error unless the limits of a scheduler without allocations allow
+// the job.
 func (j *Job[K]) allowed(l *omega.Limits) error {
 	if j.Precedence < l.Lowest || j.Precedence > l.Highest {
 		return invalid(omega.ErrForbidden, "precedence %d, the scheduler may claim at %d to %d", j.Precedence, l.Lowest, l.Highest)
@@ -156,5 +156,5 @@ func (p *Pending[K]) atOnce() int {
 // Attempts returns how many attempts the job has had.
 func (p *Pending[K]) Attempts() int { return p.attempts }
 
-// Done reports whether the loop has no more use for the job: an [Order] may forget it.
+// Done reports whether the job has ended: an [Order] may forget it.
 func (p *Pending[K]) Done() bool { return p.state == ended }

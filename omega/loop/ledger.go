@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// ledger is which job an allocation was placed for, of those that are not released.
+// ledger maps each allocation that is not released to its job.
 //
 // Nothing is ever looked up in most loops, so it begins as a list and becomes a map
 // with the first allocation that is marked. The loop is not told of releases: it is
@@ -24,8 +24,8 @@ type entry[K any] struct {
 
 func (l *ledger[K]) len() int { return len(l.list) + len(l.byID) }
 
-// add enters allocations of a job. Holds tells which of those that were entered
-// before are not released.
+// add enters allocations of a job. Holds reports whether an entered allocation is
+// not released.
 func (l *ledger[K]) add(p *Pending[K], ids []omega.AllocationID, holds func(omega.AllocationID) bool) {
 	if l.len() > 2*l.kept+1024 {
 		l.list = slices.DeleteFunc(l.list, func(e entry[K]) bool { return !holds(e.id) })

@@ -58,21 +58,22 @@ type Config[K any] struct {
 	// the whole; nil for no jitter. Loops on one cell that back off in step meet again:
 	// give each a source of its own.
 	Rand *rand.Rand
-	// Attempts bounds the attempts of a job, and Fruitless those of a job of which no task
-	// was placed yet. The job is [Abandoned] beyond them. 0 is the default, 1,000 and 100
-	// as in the Omega paper and its simulator; negative is no limit. With the default
+	// Attempts bounds the attempts of a job, and Fruitless the attempts of a job without a
+	// placed task. The job is [Abandoned] beyond them. 0 is the default, 1,000 and 100 as
+	// in the Omega paper and its simulator; negative is no limit. With the default
 	// back-off a job that finds no room is abandoned after about 90 s, later where it is
 	// not the only one. An attempt that a [Waiter] woke counts as well. For jobs that are
 	// to wait for room however long, set both to -1.
 	Attempts, Fruitless int
-	// Patience is how long a job waits before its room is reserved in the cell: that of
-	// all tasks for a gang, else that of one. See [omega.Reservation]. It counts from the
-	// job's arrival, and from the last time that it placed a task. Attempts count against
-	// the limits meanwhile. 0 is 30 s; negative for no reservations.
+	// Patience is how long a job waits before room is reserved for it in the cell: for
+	// all tasks of a gang, or for one task of another job. See [omega.Reservation]. It
+	// counts from the job's arrival, and from the last time that it placed a task.
+	// Attempts count against the limits meanwhile. 0 is 30 s; negative for no
+	// reservations.
 	//
-	// The first reservation lasts 10 patiences at most. Others follow on other machines,
-	// some of them longer, until one is long enough. With L the longest time of an allocation,
-	// and few reservations of others, that takes some 4 L × log2(L/patience).
+	// The first reservation lasts 10 patiences at most. More follow on other machines, some
+	// of them longer, until one is long enough. With L the longest time of an allocation, and
+	// few reservations of others, that takes some 4 L × log2(L/patience).
 	Patience time.Duration
 	// Recheck is how often the machines are looked at while jobs are parked; 0
 	// is 1 s.
@@ -150,7 +151,7 @@ type Loop[K any] struct {
 	wake     chan struct{} // has room for one; told that there is something new
 	meter    meter
 
-	mu      sync.Mutex // guards what follows up to inbox
+	mu      sync.Mutex // guards the fields up to inbox
 	pending int
 	seq     uint64
 	recheck recheck
@@ -181,7 +182,7 @@ type Loop[K any] struct {
 	engine    omega.Attempt
 	backoff   omega.Backoff
 	unwanted  []omega.ReservationID // to be ended
-	ending    int                   // how many of them the transaction ends
+	ending    int                   // how many of unwanted the transaction ends
 	read      []message[K]          // the other buffer of the inbox
 	taken     int                   // of read
 
@@ -233,8 +234,8 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 //	more than the machines could hold        accepted, and parked with omega.ErrNeverFits
 //	                                         until machines change
 //
-// Limits are fixed when a scheduler is registered, so the jobs that are refused would
-// wait in vain. Machines come and go.
+// Limits are fixed when a scheduler is registered, so a refused job would wait for
+// ever. A job too large for all machines is accepted, since machines come and go.
 //
 // Where the scheduler's limits count jobs, the caller brackets each with
 // [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks are over.
@@ -282,8 +283,8 @@ func (l *Loop[K]) Cancel(p *Pending[K]) {
 // find it now, and parked ones that could fit now, take their turn, in the order of
 // [Config.Order].
 //
-// Parked jobs are also looked at every [Config.Recheck] for changes of machines, and Run
-// looks after those that wait for room. So the caller calls it in three cases:
+// Parked jobs are also checked every [Config.Recheck] for changes of machines, and Run
+// checks the jobs that wait for room. So the caller calls it in three cases:
 //
 //   - room was made for a loop without Run;
 //   - a [Job.Allow] has changed its mind;

@@ -14,15 +14,15 @@ import (
 // method Place is a [Place].
 //
 // Each task has nodes that it prefers, such as those with a replica of its input. A job
-// starts the tasks first that are nearest to the machines with room. A [Placed] event
-// tells which task runs on which allocation, and how near: [Event.Tasks].
+// starts the tasks first that are nearest to the machines with room. [Event.Tasks] of a
+// [Placed] event has the task of each allocation, and its level.
 //
 // A job that passes up a machine waits until the policy takes one farther away, or until
 // machines change: see [PassedUp]. Each such look counts as one offer. A launch counts
-// when it is granted. The groups of nodes are those of the topology when a job is first
-// placed.
+// when it is granted. The groups of nodes are the topology's at the first placement of a
+// job.
 //
-// [NewNear] makes one. It belongs to the steps of one loop. Cost of a Place: that of the
+// [NewNear] makes one. It belongs to the steps of one loop. Cost of a Place: the
 // searches, O(tasks left) or O(machines with room), whichever is likely to be less; and
 // once a job O(tasks × preferred nodes × levels). M. Zaharia et al., EuroSys 2010.
 type Near[K any] struct {
@@ -79,7 +79,7 @@ func (n *Near[K]) Place(s *Search[K]) {
 			task, at := b.nearest(m.Node(), level)
 			b.plan(m.Node(), task, at)
 			// A copy would teach the learner twice. Tasks of a gang start together, so
-			// that none of them ends the wait of another.
+			// none of them ends the wait of another.
 			if !n.learns && !s.Job.Gang {
 				_, _ = wait.Offer(s.Now, at)
 			}
@@ -100,7 +100,7 @@ func (n *Near[K]) Place(s *Search[K]) {
 	s.PassUp(until)
 }
 
-// of returns what is kept of a job, and makes the lists at its first attempt.
+// of returns the lists of a job, and makes them at its first attempt.
 func (n *Near[K]) of(s *Search[K]) *nearby {
 	if s.pending != nil && s.pending.near != nil {
 		return s.pending.near
@@ -215,8 +215,8 @@ func (b *nearby) has(node locality.Node, level locality.Level) bool {
 	return b.first(group{level, b.topology.Group(node, level)}) >= 0
 }
 
-// nearest returns the task to start on a node, with its level there, of those that are
-// as near as most says. There is one that has not begun.
+// nearest returns the task to start on a node, with its level there, at most as far as
+// most. At least one task has not begun.
 func (b *nearby) nearest(node locality.Node, most locality.Level) (task int, level locality.Level) {
 	last := b.topology.Any()
 	for level := range min(most+1, last) {
@@ -250,7 +250,7 @@ func (b *nearby) forget() {
 }
 
 // settle starts the tasks that were planned for allocations, and has the job wait if it
-// has passed up a machine. A nil nearby is that of a job that another Place has placed.
+// has passed up a machine. A nil nearby belongs to a job that another Place has placed.
 func (b *nearby) settle(now time.Time, granted []omega.AllocationID) (tasks []Task) {
 	if b == nil {
 		return nil

@@ -46,8 +46,8 @@ type mover[K any] interface {
 	moved(p *Pending[K], from, to state)
 }
 
-// settler is an order that is told what became of each attempt, before the job moves:
-// how many tasks the Place has found room for, and the outcome.
+// settler is an order that learns the result of each attempt before the job moves:
+// the number of tasks for which the Place has found room, and the outcome.
 type settler[K any] interface {
 	settled(p *Pending[K], found int, o *outcome)
 }

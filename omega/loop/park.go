@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// machines is the list of machines that take claims, with their capacities. Nothing else
-// decides whether a job can ever fit. So parked jobs are looked at only when it has
+// machines is the list of machines that take claims, with their capacities. It alone
+// decides whether a job can ever fit. So parked jobs are checked only when it has
 // changed.
 type machines struct {
 	list []machine
@@ -67,8 +67,8 @@ func (m *machines) hold(q omega.Query, tasks int) bool {
 	return false
 }
 
-// possible reports whether the job could be placed if all machines were empty. For a job
-// that is no gang it reports that of one task. Why is the explanation of the snapshot.
+// possible reports whether the job, or one task of it if it is no gang, could be placed
+// on empty machines. Why is the explanation of the snapshot.
 func (l *Loop[K]) possible(p *Pending[K], why *omega.Explanation) bool {
 	if why.Fit == 0 && !slices.ContainsFunc(why.Short[:], func(n int) bool { return n > 0 }) {
 		return false
@@ -86,7 +86,7 @@ func (l *Loop[K]) park(p *Pending[K], now time.Time) {
 	l.emit(Event[K]{Kind: Parked, At: now, Pending: p, Err: p.last})
 }
 
-// what to look at anew.
+// recheck is a set of jobs to check again.
 type recheck uint8
 
 const (
@@ -95,9 +95,9 @@ const (
 	recheckMarks                      // for allocations that were preempted or lost
 )
 
-// look refreshes and gives their turn to jobs that could be placed now. To be
-// called while no attempt is in progress: that needs its snapshot as it was.
-func (l *Loop[K]) look(ctx context.Context, now time.Time, what recheck) error {
+// recheckJobs refreshes, and gives their turn to the jobs that could be placed now. No
+// attempt may be in progress: it needs its snapshot unchanged.
+func (l *Loop[K]) recheckJobs(ctx context.Context, now time.Time, what recheck) error {
 	snap, err := l.engine.Begin(ctx, now)
 	if err != nil {
 		return err

@@ -48,12 +48,12 @@ func (s *Search[K]) PassUp(until time.Time) { s.passed, s.until = true, until }
 
 // PlaceBy returns the Place of a policy: it searches by [Job.Query]. It is for a Place
 // of the caller's own that narrows the search or counts; [Config.Policy] alone needs none.
-// It is safe for concurrent use as far as the policy is. Cost: that of
+// It is safe for concurrent use as far as the policy is. Cost: one call of
 // [omega.Snapshot.Place].
 func PlaceBy[K any](policy omega.Policy) Place[K] { return PlaceAmong[K](policy, nil) }
 
-// PlaceAmong returns the Place of a policy that looks only at the machines of a walk:
-// those that meet constraints, or the preferred ones first.
+// PlaceAmong returns the Place of a policy that searches only the machines of a walk:
+// machines that meet constraints, or the preferred ones first.
 //
 //	Place: loop.PlaceAmong(omega.NextFit(), func(j *loop.Job[string]) iter.Seq[locality.Node] { return ssd.From(0) })
 //
@@ -80,8 +80,8 @@ func PlaceAmong[K any](policy omega.Policy, walk func(*Job[K]) iter.Seq[locality
 // PlaceOrPreempt returns the Place of a policy that preempts for tasks without room: each
 // such task gets a machine of its own and victims there, by [omega.Snapshot.FindOrPreempt].
 // Victims have the grace to stop, as in [omega.Txn]. Ranks returns the ranking for a job, for
-// each attempt; nil ranks by precedence. Cost: that of the policy, and for each task without
-// room that of the preemption.
+// each attempt; nil ranks by precedence. Cost: the policy's, and one preemption for each task
+// without room.
 func PlaceOrPreempt[K any](policy omega.Policy, grace time.Duration, ranks func(*Job[K]) omega.Ranking) Place[K] {
 	return func(s *Search[K]) {
 		s.Txn.Grace = grace

@@ -15,7 +15,7 @@ import (
 //
 //   - A leaf is a job of the tree, and stands for an account: see [ByPools.SetLeaf]. Jobs
 //     of accounts without one come last, and so do jobs larger than the tree's total.
-//   - Usage is that of an account in the cell, placed by any scheduler. A step reads the
+//   - Usage is the usage of an account in the cell, by any scheduler. A step reads the
 //     usage of 64 leaves, and of the leaf served last. Releases need no call.
 //   - A job is held back while its next task does not fit below the maximum shares, or in
 //     the rest of the tree's total. A turn places no more tasks than the maximum shares
@@ -28,8 +28,8 @@ import (
 //
 // The tree belongs to the order: weights and limits may be changed in the callbacks of
 // the loop, usage and demands may not. Orders are made by [NewByPools]; [New] refuses a
-// nil or zero ByPools. Cost: that of a pick and a demand, once a step the reads, and a
-// read of all leaves when none may go.
+// nil or zero ByPools. Cost: one pick and one demand, the reads once a step, and a read
+// of all leaves when none may go.
 type ByPools[K any] struct {
 	tree   tree
 	usage  func(omega.Account) (resources.Vector, error)
@@ -37,7 +37,7 @@ type ByPools[K any] struct {
 	byLeaf map[pools.Node]*tenant[K]
 	leaves ring[K]
 	others ByPrecedence[K] // of accounts without a leaf, or too large
-	aside  []*Pending[K]   // beyond a maximum share even if nothing else is held
+	aside  []*Pending[K]   // beyond a maximum share even with no usage
 }
 
 // tree is [pools.Tree] without its keys.
@@ -55,8 +55,8 @@ type tree interface {
 }
 
 // NewByPools returns an order by a tree of pools without leaves. Usage returns the
-// holdings of an account: it is [omega.Cell.Usage] of the cell. An account for which it
-// fails counts as one that holds nothing.
+// holdings of an account: it is [omega.Cell.Usage] of the cell. If usage returns an
+// error, the account counts as empty.
 //
 //	order, err := loop.NewByPools[string](tree, cell.Usage)
 //
@@ -91,7 +91,7 @@ func (b *ByPools[K]) SetLeaf(a omega.Account, leaf pools.Node) error {
 	t := &tenant[K]{account: a, leaf: leaf}
 	b.known[a], b.byLeaf[leaf] = t, t
 	b.leaves.add(t)
-	b.look(t)
+	b.readUsage(t)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (b *ByPools[K]) Next() *Pending[K] {
 	if !b.made() {
 		return nil
 	}
-	b.leaves.read(b.look)
+	b.leaves.read(b.readUsage)
 	leaf, ok := b.pick()
 	if !ok {
 		return b.others.Next()
@@ -149,7 +149,7 @@ func (b *ByPools[K]) Held(now time.Time, _ func()) (until time.Time, held bool) 
 	}
 	waits := len(b.aside) > 0
 	for _, t := range b.leaves.list {
-		b.look(t)
+		b.readUsage(t)
 		if len(t.jobs.jobs) > 0 && t.jobs.jobs[0].Done() {
 			b.demand(t)
 		}
@@ -161,15 +161,15 @@ func (b *ByPools[K]) Held(now time.Time, _ func()) (until time.Time, held bool) 
 	return time.Time{}, waits
 }
 
-// pick returns the leaf that is next for what the total leaves.
+// pick returns the next leaf whose demand fits in the rest of the total.
 func (b *ByPools[K]) pick() (leaf pools.Node, ok bool) {
 	total := b.tree.Total()
 	free, _ := total.Sub(b.used(b.tree.Root()).Min(total))
 	return b.tree.Pick(free)
 }
 
-// demand sets the demand of a tenant's leaf to that of its first job. Jobs beyond a
-// maximum share, or beyond the total, do not hold up those behind them.
+// demand sets the demand of a tenant's leaf to the need of its first job. Jobs
+// beyond a maximum share, or beyond the total, do not hold up the jobs behind them.
 func (b *ByPools[K]) demand(t *tenant[K]) {
 	for len(t.jobs.jobs) > 0 {
 		p := t.jobs.jobs[0]
@@ -193,8 +193,8 @@ func (b *ByPools[K]) demand(t *tenant[K]) {
 	_ = b.tree.Park(t.leaf)
 }
 
-// room returns how many tasks, up to most, the maximum shares of a leaf and the pools
-// that it is in leave, with what is used or without.
+// room returns how many tasks, up to most, fit below the maximum shares of a leaf and
+// of its pools, with the present usage or without it.
 func (b *ByPools[K]) room(leaf pools.Node, need *resources.Vector, most int, used bool) int {
 	n := int64(most)
 	for h, ok := leaf, true; ok; h, ok = b.tree.Parent(h) {
@@ -220,8 +220,8 @@ func (b *ByPools[K]) used(h pools.Node) resources.Vector {
 	return used
 }
 
-// look reads what one account holds.
-func (b *ByPools[K]) look(t *tenant[K]) {
+// readUsage reads the usage of one account.
+func (b *ByPools[K]) readUsage(t *tenant[K]) {
 	held, err := b.usage(t.account)
 	if err != nil {
 		held = resources.Vector{}

@@ -13,8 +13,9 @@ import (
 )
 
 // reserves is how many patiences the first reservation of a need lasts at most. A job that
-// waits on has another one then, on other machines, and behind those of others. So that one
-// of them is long enough, their lengths are those of package luby: see [omega.Reservation].
+// waits longer makes another one, on other machines and behind the reservations of other
+// jobs. The lengths are the sequence of package luby, so one of them is long enough: see
+// [omega.Reservation].
 const reserves = 10
 
 // patient reports whether a job may be kept waiting for room without a reservation.
@@ -49,7 +50,7 @@ func (l *Loop[K]) reserve(p *Pending[K], now time.Time) {
 }
 
 // later returns claims for the tasks that need room at once, on machines to be reserved, or
-// nil. It leaves out the machines that were reserved in vain.
+// nil. It skips the machines whose reservation was not used.
 func (p *Pending[K]) later(snap *omega.Snapshot) (claims []omega.Claim) {
 	q := p.job.Query()
 	if allow := q.Allow; len(p.tried) > 0 {
@@ -65,7 +66,7 @@ func (p *Pending[K]) later(snap *omega.Snapshot) (claims []omega.Claim) {
 	return claims
 }
 
-// reserved notes what became of the reservation of an attempt.
+// reserved notes the outcome of the reservation of an attempt.
 func (l *Loop[K]) reserved(p *Pending[K]) {
 	if !l.attempt.reserves {
 		return

@@ -44,8 +44,8 @@ func (l *Loop[K]) Run(ctx context.Context) error {
 	}
 }
 
-// live is Step now. It measures what the step took, and turns a panic into an
-// error: outside of a step there is nothing of the caller's to panic.
+// live is Step now. It measures the time of the step, and turns a panic into an
+// error: outside of a step no callback runs that could panic.
 func (l *Loop[K]) live(ctx context.Context) (next time.Time, ok bool, err error) {
 	start := time.Now()
 	l.running, l.attempt.ended = true, false
@@ -97,9 +97,9 @@ func (l *Loop[K]) sleep(ctx context.Context, d time.Duration, ends bool) {
 	}
 }
 
-// awaitMarks starts to wait for marks, of each of which a step is told. Stop ends that
-// and returns when it has ended. Where the store cannot wait, steps look by
-// themselves.
+// awaitMarks starts a goroutine that waits for marks and requests a step for each.
+// Stop ends the goroutine and waits for it. If the store cannot wait, each step reads
+// the marks.
 func (l *Loop[K]) awaitMarks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -137,9 +137,9 @@ func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()
 	return told, func() { cancel(); <-done }
 }
 
-// least returns what the jobs that wait for room need at least. Jobs that need the same
-// kinds count as one gang: of as many tasks as the smallest of them has at once, each
-// of the least of each kind.
+// least returns lower bounds of the needs of the jobs that wait for room. Jobs that
+// need the same kinds count as one gang. Its number of tasks, and its need of each
+// kind, are the minima over these jobs.
 func (l *Loop[K]) least() (gangs [][]resources.Vector) {
 	type gang struct {
 		need  resources.Vector

@@ -16,11 +16,11 @@ import (
 //
 // It suits cells in which more accounts wait than there is room for. There [ByShare] has
 // no effect, since the accounts that wait hold nothing. Here, slot time converges to the
-// weights. The rule and its bound are those of [drf.FairQueue].
+// weights. See [drf.FairQueue] for the rule and its bound.
 //
 //   - An account waits while a job of it is in the loop and not parked, backed off ones
 //     included. Service counts while any account waits.
-//   - Service is that of all that an account holds in the cell, placed by any scheduler.
+//   - Service counts all allocations of an account in the cell, by any scheduler.
 //     Releases need no call. A change counts from the step that reads it: a step reads 64
 //     of the accounts that wait or hold something, and the one served last. Where there
 //     are n, each is read within n/64 steps.
@@ -38,15 +38,15 @@ type ByService[K any] struct {
 	queue  *drf.FairQueue
 	known  map[omega.Account]*served[K]
 	byUser map[drf.User]*served[K]
-	active ring[K] // those that wait or hold something
-	// changed were found by a read to be active, or to be so no more.
+	active ring[K] // tenants that wait or hold room
+	// changed are the tenants that a read has found active, or active no longer.
 	changed []*served[K]
 	spare   []*drf.Run
 	start   time.Time // of the first step
 	now     time.Duration
 }
 
-// served is a tenant with what it was seen to start and not to end.
+// served is a tenant with its runs that were seen to start and not to end.
 type served[K any] struct {
 	tenant[K]
 	runs    []*drf.Run // the oldest first, from ended on
@@ -57,8 +57,8 @@ type served[K any] struct {
 }
 
 // NewByService returns an order over accounts that share a total, in base units. Usage
-// returns the holdings of an account: it is [omega.Cell.Usage] of the cell. An account
-// for which it fails counts as one that holds nothing.
+// returns the holdings of an account: it is [omega.Cell.Usage] of the cell. If usage
+// returns an error, the account counts as empty.
 //
 //	order, err := loop.NewByService[string](total, cell.Usage)
 //
@@ -92,7 +92,7 @@ func (b *ByService[K]) SetWeight(a omega.Account, weight float64) error {
 	return nil
 }
 
-// SetTotal changes the total that the accounts share, in base units. Errors are those of
+// SetTotal changes the total that the accounts share, in base units. Errors: see
 // [NewByService].
 func (b *ByService[K]) SetTotal(total resources.Vector) error {
 	if !b.made() {
@@ -119,7 +119,7 @@ func (b *ByService[K]) Next() *Pending[K] {
 	if !b.made() {
 		return nil
 	}
-	b.active.read(b.look)
+	b.active.read(b.readUsage)
 	for len(b.changed) > 0 { // a settle may read, and find more
 		t := b.changed[len(b.changed)-1]
 		b.changed = b.changed[:len(b.changed)-1]
@@ -177,16 +177,16 @@ func (b *ByService[K]) settle(t *served[K]) {
 	case active && !t.active:
 		t.active = true
 		b.active.add(&t.tenant)
-		b.look(&t.tenant)
+		b.readUsage(&t.tenant)
 	case !active && t.active:
 		t.active = false
 		b.active.leave(&t.tenant)
 	}
 }
 
-// look reads what one account holds. What it holds more is a task that starts; what it
-// holds less are those that started first.
-func (b *ByService[K]) look(one *tenant[K]) {
+// readUsage reads the usage of one account. A rise of the usage is a new run; a fall
+// ends the oldest runs.
+func (b *ByService[K]) readUsage(one *tenant[K]) {
 	held, err := b.usage(one.account)
 	if err != nil {
 		held = resources.Vector{}
@@ -200,7 +200,7 @@ func (b *ByService[K]) look(one *tenant[K]) {
 		more[k], less[k] = max(0, held[k]-one.held[k]), max(0, one.held[k]-held[k])
 	}
 	one.held = held
-	b.end(t, less)
+	b.end(t, less) // of the oldest runs first
 	if more != (resources.Vector{}) {
 		run := new(drf.Run)
 		if n := len(b.spare); n > 0 {

@@ -33,12 +33,12 @@ type ByShare[K any] struct {
 	usage   func(omega.Account) (resources.Vector, error)
 	heap    *drf.Heap[*tenant[K]]
 	known   map[omega.Account]*tenant[K]
-	waiting ring[K] // those that have jobs in the order
+	waiting ring[K] // tenants with jobs in the order
 }
 
 // NewByShare returns an order over accounts that share a total, in base units. Usage
-// returns what an account holds: it is [omega.Cell.Usage] of the cell. An account for
-// which it fails counts as one that holds nothing.
+// returns the holdings of an account: it is [omega.Cell.Usage] of the cell. If usage
+// returns an error, the account counts as empty.
 //
 //	order, err := loop.NewByShare[string](total, cell.Usage)
 //
@@ -69,7 +69,7 @@ func (b *ByShare[K]) SetWeight(a omega.Account, weight float64) error {
 	return nil
 }
 
-// SetTotal changes what the accounts share, in base units. Errors are those of
+// SetTotal changes the total that the accounts share, in base units. Errors: see
 // [NewByShare].
 func (b *ByShare[K]) SetTotal(total resources.Vector) error {
 	if !b.made() {
@@ -88,11 +88,11 @@ func (b *ByShare[K]) Push(p *Pending[K]) {
 	}
 	t := b.tenant(p.job.Account)
 	if len(t.jobs.jobs) == 0 {
-		// The demand says no more than that there is one: whether a job fits is for
-		// the loop to find out.
+		// The amount of the demand has no meaning: the loop finds out whether a job
+		// fits.
 		must(b.heap.Demand(t.user, resources.Vector{1}))
 		b.waiting.add(t)
-		b.look(t)
+		b.readUsage(t)
 	}
 	t.jobs.Push(p)
 }
@@ -102,7 +102,7 @@ func (b *ByShare[K]) Next() *Pending[K] {
 	if !b.made() {
 		return nil
 	}
-	b.waiting.read(b.look)
+	b.waiting.read(b.readUsage)
 	u, ok := b.heap.Pick(resources.Vector{1})
 	if !ok {
 		return nil
@@ -125,8 +125,8 @@ func (b *ByShare[K]) Advance(time.Time) {
 	}
 }
 
-// look reads what one account holds.
-func (b *ByShare[K]) look(t *tenant[K]) {
+// readUsage reads the usage of one account.
+func (b *ByShare[K]) readUsage(t *tenant[K]) {
 	held, err := b.usage(t.account)
 	if err != nil {
 		held = resources.Vector{}

@@ -12,8 +12,8 @@ import (
 // Stats are the counters and times of a loop so far, in the measures of the Omega paper,
 // section 4.
 type Stats struct {
-	// Jobs: Pending is those that have not ended; of these Queued wait for
-	// their turn, Waiting for their back-off and Parked for other machines.
+	// Jobs: Pending have not ended. Among them Queued wait for their turn, Waiting
+	// for their back-off and Parked for other machines.
 	Submitted, Complete, Abandoned, Expired, Cancelled uint64
 	Pending, Queued, Waiting, Parked                   int
 
@@ -32,8 +32,8 @@ type Stats struct {
 	Preempted uint64
 
 	// Useful is the time spent on attempts that succeeded, Wasted on others:
-	// think time, and in Run also what the steps took. Elapsed is from the
-	// first step to the last.
+	// think time, and in Run also the time of the steps. Elapsed is from the first
+	// step to the last.
 	Useful, Wasted, Elapsed time.Duration
 
 	lost         uint64            // of Preempted

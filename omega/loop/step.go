@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Step does what there is to do at now: it takes in what was submitted and
-// cancelled, ends what has expired, and then begins or finishes one attempt.
+// Step advances the loop to now: it accepts submissions and cancellations, ends
+// expired jobs, and then begins or finishes one attempt.
 //
 // It returns when to call it next, now for at once, and false if nothing but
 // a Submit, Cancel or Recheck can give it something to do. Calling it earlier
@@ -25,8 +25,8 @@ import (
 // other attempt. A job that is cancelled or expires ends after that. An ErrOutcome that wraps
 // [omega.ErrJournal] is returned, by each later Step too: the outcome is never known.
 //
-// Cost, besides the callbacks: that of a refresh, a search and a commit, and
-// O(log jobs). What a Placed event hands over is allocated, and little else.
+// Cost, without the callbacks: a refresh, a search, a commit and O(log jobs). Only
+// the slices of a Placed event, and little more, are allocated.
 func (l *Loop[K]) Step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
 	if l.none() {
 		return time.Time{}, false, absent("receiver")
@@ -74,7 +74,7 @@ func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok b
 			return until, err == nil, err
 		}
 		if what != 0 || len(l.parked) > 0 && !now.Before(l.recheckAt) {
-			if err := l.look(ctx, now, what); err != nil {
+			if err := l.recheckJobs(ctx, now, what); err != nil {
 				l.ask(what)
 				return time.Time{}, false, err
 			}

@@ -28,8 +28,8 @@ type member struct {
 
 	// refused says that the loop is to be woken when it may be its turn.
 	refused atomic.Bool
-	// missed says that the loop had its turn and has found no room. If the gate has it
-	// wait again, since something was released, the loop must ask again.
+	// missed: the loop had its turn but found no room. It must ask again once the gate
+	// lets it wait again, after a release.
 	missed atomic.Bool
 
 	mu   sync.Mutex       // guards kept
@@ -88,8 +88,9 @@ func (g *Gate) admit() {
 	}
 }
 
-// rouse wakes the loops that others wait for since something was released.
-func (g *Gate) rouse() {
+// wakeMembers wakes the loops that found no room and that the others wait for
+// again, since room was released.
+func (g *Gate) wakeMembers() {
 	for _, m := range g.all() {
 		if m.missed.Load() && m.seat.Waits() && m.missed.CompareAndSwap(true, false) {
 			m.call()
@@ -103,7 +104,7 @@ func (m *member) call() {
 	}
 }
 
-// settle returns to the gate what was released since.
+// settle credits the gate with the allocations that were released since.
 func (m *member) settle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +214,7 @@ func (b *ByTurn[K]) Next() *Pending[K] {
 	if b.asked == 0 && !b.ask() {
 		b.refused.Store(true) // before it asks again: a change in between is not lost
 		if !b.ask() {
-			b.gate.rouse()
+			b.gate.wakeMembers()
 			return nil
 		}
 		b.refused.Store(false)
@@ -263,7 +264,7 @@ func (b *ByTurn[K]) settled(_ *Pending[K], found int, o *outcome) {
 	for range granted {
 		b.seat.Keep()
 	}
-	// What fails is a seat that has left: nothing of it counts any more.
+	// Undo fails only for a seat that has left, whose charges no longer count.
 	_ = b.seat.Undo(b.need.Scale(int64(refused)))
 	if missed := b.asked - found; missed > 0 { // last, since a task that is kept makes the seat wait
 		_, _ = b.seat.Miss(b.need.Scale(int64(missed)), b.now)

@@ -29,7 +29,7 @@ func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {
 		return kindNames[k]
 	}
-	return fmt.Sprintf("kind %d", uint8(k))
+	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
 // Event is one decision, as a plain value. Packages tell the kinds that their decisions have:

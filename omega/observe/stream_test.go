@@ -150,6 +150,6 @@ func TestEvent_IsALineOfALogWithWhatItSays(t *testing.T) {
 		line(observe.Event{Kind: observe.Refused, Source: "pool", Tenant: "web", Need: resources.Vector{0, 2}, Err: errors.New("full")}))
 	require.Equal(t, "event.kind=granted event.label=job-7 event.machine=host event.waited=1s\n",
 		line(observe.Event{Kind: observe.Granted, Label: "job-7", Machine: "host", Waited: time.Second}))
-	require.Equal(t, "kind 9", observe.Kind(9).String())
+	require.Equal(t, "Kind(9)", observe.Kind(9).String())
 	require.Equal(t, "preempted", observe.Preempted.String())
 }
