@@ -19,7 +19,7 @@ type admission[J, T comparable] struct {
 	round    *outcome[T]
 
 	limited bool             // limits have left some waiting in the last round
-	left    resources.Vector // what limits left when the round began
+	left    resources.Vector // room within limits when the round began
 	waiting []*task[J, T]    // by rank, where limits bind
 	trades  []trade[J, T]
 }
@@ -49,8 +49,9 @@ func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
 	return cmp.Or(cmp.Compare(ad.gains(b), ad.gains(a)), cmp.Compare(a.since, b.since), cmp.Compare(a.pos, b.pos))
 }
 
-// rank sorts waiting tasks for admission, those of jobs below their minimum first. A task
-// that needs more than limits could ever leave does not count for its job.
+// rank sorts waiting tasks for admission, tasks of jobs below their minimum first. most
+// is the largest room that limits could leave. A task that needs more does not count for
+// its job.
 func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	for _, tk := range waiting {
 		tk.belowMin = false
@@ -121,11 +122,11 @@ func (ad *admission[J, T]) admit(left resources.Vector) {
 		}
 		return
 	}
-	// What limits could ever leave: what they leave now, and all that the scheduler has.
+	// Upper bound of the room within limits: the room left now and the scheduler's usage.
 	most = most.Add(ad.cfg.Scheduler.Usage())
 	ad.rank(ad.waiting, most)
 	whole, reserved := room, false
-	// Each waiting task in the order of admission takes its room from what is left.
+	// Each waiting task in the order of admission takes its room from the rest.
 	for _, tk := range ad.waiting {
 		mine := room
 		if tk.tried || tk.stuck { // it takes none from others: they might take turns for good
@@ -135,7 +136,7 @@ func (ad *admission[J, T]) admit(left resources.Vector) {
 		if !fits || !ok || reserved {
 			ad.revokeArcs(tk, room)
 			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.maxShare && ad.fleet.couldFit(&tk.want.Need) && ad.book.impatient(max(tk.since, tk.opened)) {
-				reserved = true // what there is left is to become enough for it
+				reserved = true // the rest is kept until it suffices
 			}
 			continue
 		}
@@ -172,16 +173,16 @@ func (ad *admission[J, T]) revokeArcs(tk *task[J, T], room resources.Vector) {
 	}
 }
 
-// within takes back placements of the plan beyond what limits leave. A task that was to
-// stop for one that was not placed goes on running.
+// within takes back placements of the plan beyond the room within limits. A task that
+// was to stop for a task without a place goes on running.
 func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 	if !ad.limited {
 		return
 	}
 	left, promised, _ := ad.room()
 	if !promised.Fits(left) {
-		// The plan knows slots, not amounts, so it may have placed too much. What it has
-		// just placed goes back, and is admitted again as far as there is room.
+		// The plan has slots, not amounts, so it may have placed too much. Its new
+		// placements are undone, and admitted again as far as there is room.
 		ad.waiting = ad.waiting[:0]
 		for _, c := range changes {
 			if tk := ad.book.tasks[c.Task]; c.Action == quincy.Place && tk.at != nil && tk.run == nil {
@@ -263,8 +264,9 @@ func (ad *admission[J, T]) worth(tk, v *task[J, T]) bool {
 	return tk.belowMin && tk.job != v.job || ad.gains(tk) > ad.gains(v)
 }
 
-// stoppable returns the tasks that run and can stop for others, those that lose
-// least first; none if that is not worth it for the first that waits.
+// stoppable returns the running tasks that can stop for others, by the value that
+// they lose, the least first. It returns none if no stop pays for the first waiting
+// task.
 func (ad *admission[J, T]) stoppable(first *task[J, T]) (running []*task[J, T]) {
 	for _, j := range ad.book.jobList {
 		j.deficit = min(j.minShare, j.tasks) - j.planned // below 0: so many may stop

@@ -6,7 +6,7 @@ import "github.com/cellsched/cellsched/locality/quincy"
 // for a task that needs more than a slot.
 const maxExactArcs = 8
 
-// arcs turns the caller's arcs into those that can be used.
+// arcs turns the caller's arcs into arcs that the planner can use.
 type arcs[J, T comparable] struct {
 	cfg      *Config[T]
 	book     *book[J, T]
@@ -84,8 +84,9 @@ func (ac *arcs[J, T]) known(to quincy.Target, racks *quincy.Racks) bool {
 }
 
 // exactArcs appends arcs to machines that a leads to where tk fits now. If a leads to many
-// machines, it appends a few of them, different ones each time. The cost of a rack or of the
-// cluster is that of its worst machine, so it is enough for each of them.
+// machines, it appends arcs to a few of them, different ones each time. The cost of a rack
+// or of the cluster is the cost to its worst machine, so it is enough for each of its
+// machines.
 func (ac *arcs[J, T]) exactArcs(arcs []quincy.Arc, first int, tk *task[J, T], a quincy.Arc, racks *quincy.Racks) []quincy.Arc {
 	if n, ok := a.To.Machine(); ok {
 		if _, ok = racks.Of(n); ok && ac.fleet.machines[n].fits(&tk.want.Need) {
@@ -130,8 +131,8 @@ func (ac *arcs[J, T]) addArc(arcs []quincy.Arc, first int, m *machine[J, T], a q
 	return append(arcs, quincy.Arc{To: to, Cost: a.Cost, Rate: a.Rate})
 }
 
-// setUnwilling notes whether tk is unwilling: it waits, and waiting costs no more than any
-// of its arcs, now and later.
+// setUnwilling notes whether tk is unwilling: it waits, and waiting costs no more than
+// each of its arcs, now and later.
 func (ac *arcs[J, T]) setUnwilling(tk *task[J, T], state quincy.State) {
 	change(&ac.book.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
 }
@@ -143,10 +144,10 @@ func (ac *arcs[J, T]) setUnwilling(tk *task[J, T], state quincy.State) {
 // arcs only to machines where it fits.
 //
 //  1. Of the exact tasks, the first that is sent to a machine is claimed there.
-//  2. So a round that claims no task has made a task exact, or else the cell has refused
-//     a claim, as others have committed in between.
+//  2. So a round that claims no task has made a task exact, or the cell has refused a
+//     claim, as others have committed in between.
 //  3. An exact task stays so for the next round, and until a machine has changed or a
-//     task has ended, and for as long as no machine has what it needs.
+//     task has ended, and for as long as no machine has room for it.
 //  4. So while nothing else happens, each round without a claim lowers the number of
 //     tasks that are not exact.
 //  5. A task that fits an empty cell, with a slot where it needs no more, so runs when
@@ -158,9 +159,10 @@ func (ac *arcs[J, T]) retarget() {
 	}
 	ac.fleet.extraSlots = ac.fleet.extraSlots[:0]
 	for i := len(ac.book.exactTasks) - 1; i >= 0; i-- {
-		// A task of at most a slot may go anywhere again on three conditions. It has had
-		// a round of that, something has changed since, and some machine is large enough.
-		// Without the last, it would only be sent, each time, to where others fit.
+		// A task of at most a slot may go to all machines again on three conditions: it
+		// had a round with exact arcs, something has changed since, and some machine is
+		// large enough. Without the last, the plan would send it each time to a slot that
+		// it does not fit.
 		tk := ac.book.exactTasks[i]
 		if tk.exact && tk.small && tk.retargeted && tk.sentEpoch != ac.fleet.epoch && ac.fleet.couldFit(&tk.want.Need) {
 			tk.exact = false

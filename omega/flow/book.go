@@ -29,7 +29,7 @@ type book[J, T comparable] struct {
 	releases []*hold[J, T] // for the next transaction
 
 	unwilling int  // tasks that wait and always will, by their costs
-	bare      bool // arcs are to be those that cannot be wrong
+	bare      bool // add tasks without the caller's arcs, which may be wrong
 }
 
 // share tells the planner the bounds of all jobs, with minimums capped by most.
@@ -48,8 +48,8 @@ func (bk *book[J, T]) share(most func(j *job[J]) int) {
 	}
 }
 
-// level returns the largest number to which all lower bounds can be lowered, so
-// that they add up to no more than the slots.
+// level returns the largest number n such that the lower bounds, cut to n, add up
+// to no more than the slots.
 func (bk *book[J, T]) level() int {
 	low, high := 0, quincy.MaxSlots
 	for low < high {
@@ -124,8 +124,8 @@ func (bk *book[J, T]) count() {
 // step by step.
 func (bk *book[J, T]) solve(ctx context.Context) []quincy.Change[T] {
 	level := math.MaxInt
-	// First with all minimums, then with minimums that the slots have room for, then with
-	// what runs now, which has a plan unless arcs forbid it.
+	// First with all minimums, then with minimums that fit in the slots, then with the
+	// running tasks, for which there is a plan unless arcs forbid it.
 	steps := []func(j *job[J]) int{
 		func(*job[J]) int { return level },
 		func(*job[J]) int { return level },
@@ -195,8 +195,7 @@ func (bk *book[J, T]) plan(tk *task[J, T], m *machine[J, T]) {
 	bk.fleet.markDirty(m)
 }
 
-// unplan notes that tk is nowhere by the plan. What was promised or reserved for
-// it is free.
+// unplan removes tk from the plan, and frees its promise and its reservation.
 func (bk *book[J, T]) unplan(tk *task[J, T]) {
 	m := tk.at
 	if m == nil {
@@ -277,7 +276,7 @@ func (bk *book[J, T]) replan(tk *task[J, T]) {
 		if err = add(); err != nil {
 			bk.bare = true
 			err = fault.New("flow", "", err)
-			_ = add() // what it can fail with is only the caller's arcs
+			_ = add() // it fails only for the caller's arcs
 			bk.bare = false
 		}
 	}

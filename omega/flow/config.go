@@ -15,7 +15,7 @@ import (
 // required.
 type Config[T comparable] struct {
 	// Cell has, with the racks that [Config.Rack] names and the jobs, as many
-	// machines as a [quincy.Planner] holds. Rounds go without those beyond, until
+	// machines as a [quincy.Planner] holds. Rounds leave out further machines, until
 	// others or jobs have gone: [Report.Beyond] counts them in each, and the error of
 	// the first round without it names each.
 	Cell *omega.Cell
@@ -30,8 +30,8 @@ type Config[T comparable] struct {
 	// no arc for it. It must not call the scheduler. It is called whenever the task's place changes, and each
 	// round for tasks that wait for a machine where they fit.
 	Arcs func(arcs []quincy.Arc, task T, s quincy.State, now int64) []quincy.Arc
-	// Slot is the amount of each kind in a slot: best the need of most tasks. As many fit
-	// in a machine as tasks of that size would; kinds of which a slot has nothing do not
+	// Slot is the amount of each kind in a slot. Choose the need of most tasks. A machine
+	// has as many slots as tasks of that need fit in it; kinds that are 0 in Slot do not
 	// count. A machine may come later that holds a slot, so one that exceeds all machines
 	// is no error of New: [Report.Unslotted].
 	Slot resources.Vector
@@ -39,8 +39,8 @@ type Config[T comparable] struct {
 	// for all in one. [RacksOf] takes racks from a topology.
 	Rack func(omega.MachineState) quincy.Rack
 	// Unit is the unit of the planner's times, in which rates of costs are; 0 is
-	// a second. There are 2^28 of them from the first time that the scheduler is
-	// told.
+	// a second. Times are at most 2^28 units after the first time that is passed to
+	// the scheduler.
 	Unit time.Duration
 	// Patience is how long a task that needs more than a slot waits before a machine is
 	// kept for it. Otherwise smaller tasks could take each hole. The machine is kept from

@@ -30,13 +30,13 @@
 // # Slots
 //
 // Tasks need vectors, a plan has slots. A slot is an amount that the configuration names
-// ([Config.Slot]). A machine has as many slots for the scheduler's tasks as fit beside
-// the allocations of others. A task that needs no more than a slot is planned as
-// published, and waits for a whole one. A larger task has arcs only to machines where it
-// fits now, beside the tasks there, and is not moved once it runs. The same goes for a
-// while for a task that the plan has sent to a slot without the room. Promises on a
-// machine are checked against its room: a round claims no more there than fits, the rest
-// waits for the next one.
+// ([Config.Slot]). The scheduler's slots on a machine are the ones that fit beside the
+// allocations of others. A task that needs no more than a slot is planned as published,
+// and waits for a whole one. A larger task has arcs only to machines where it fits now,
+// beside the tasks there, and is not moved once it runs. The same goes for a while for a
+// task that the plan has sent to a slot without the room. Promises on a machine are
+// checked against its room: a round claims no more there than fits, and the rest waits
+// for the next round.
 //
 // # Limits
 //
@@ -45,13 +45,14 @@
 // is room:
 //
 //  1. tasks of jobs below their minimum;
-//  2. tasks that save most by running: the cost to wait less that of the cheapest arc;
+//  2. tasks that save most by running: the cost to wait less the cost of the cheapest
+//     arc;
 //  3. tasks that have waited for longest.
 //
 // The others wait, and their [Explanation] names the limit. A task that was admitted and
-// got no slot takes no room from others after one round of that. A running task stops for
-// a waiting one if the waiting job is below its minimum, or if the running task saves less.
-// This choice is made task by task, while that for slots is by the flow. A task that is
+// got no slot takes no room from others after one such round. A running task stops for a
+// waiting one if the waiting job is below its minimum, or if the running task saves less.
+// This choice is made task by task, while slots are assigned by the flow. A task that is
 // to move or stop holds its room until its end is told, so within full limits the next
 // claim waits for that.
 //

@@ -9,7 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Errors of calls, besides those of packages quincy and omega; nothing has changed then.
+// Errors of calls, in addition to errors of packages quincy and omega. A failed call has
+// changed nothing.
 var (
 	// ErrConfig: a configuration that makes no sense.
 	ErrConfig = errors.New("flow: invalid configuration")

@@ -20,7 +20,7 @@ type exchange[J, T comparable] struct {
 	reserver  *reserver[J, T]
 	round     *outcome[T]
 
-	mu      *sync.Mutex   // that of the scheduler
+	mu      *sync.Mutex   // the scheduler's
 	attempt omega.Attempt // of the round in progress, with the mutex or without
 	phase   phase
 
@@ -37,16 +37,16 @@ type exchange[J, T comparable] struct {
 //	                 └────▶ asking late ──▶ planning
 //
 // While a transaction is on the way the mutex is free, and so it is between two rounds if
-// the outcome is in doubt. Invariant: the holds in exchange.sent and the tasks in
-// exchange.claimed are those of the transaction. Such a hold belongs to no task. Such a
-// task is promised room on task.asked, and only Done may change that: then task.at is nil.
-// Rounds alone read the outcome.
+// the outcome is in doubt. Invariant: exchange.sent and exchange.claimed are the holds and
+// the tasks of the transaction. Such a hold belongs to no task. Such a task is promised
+// room on task.asked, and only Done may change that: then task.at is nil. Rounds alone
+// read the outcome.
 type phase uint8
 
 const (
 	planning   phase = iota
 	asking           // for all of a round
-	askingLate       // for what a limit refused before the releases had happened
+	askingLate       // for claims that a limit refused before the releases had happened
 )
 
 // prepare makes the round's transaction. It releases all that has ended, and claims the
@@ -86,7 +86,7 @@ func (ex *exchange[J, T]) commit(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// failed takes the transaction back: those that are claimed for know why they have no room.
+// failed takes the transaction back. The tasks of its claims keep the reason.
 func (ex *exchange[J, T]) failed(err error) {
 	ex.round.fail(err)
 	for _, tk := range ex.claimed {
@@ -160,7 +160,7 @@ func (ex *exchange[J, T]) settle() {
 	}
 }
 
-// refresh looks at the machines of a transaction, and checks what is promised there.
+// refresh reads the machines of a transaction, and checks the promises there.
 func (ex *exchange[J, T]) refresh() {
 	for _, m := range ex.promises.queue {
 		ex.fleet.reread(m)
@@ -208,8 +208,7 @@ func (ex *exchange[J, T]) claim() {
 	ex.claimed = claimed
 }
 
-// grant notes that tk has got what it was promised. A task that is done by then gives it
-// back.
+// grant notes the allocation of tk. If tk is done by then, the allocation is released.
 func (ex *exchange[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
 	m := tk.asked
 	h := &hold[J, T]{id: id, task: tk, on: m, need: tk.want.Need, booked: true, pos: len(m.holds)}

@@ -16,7 +16,7 @@ type Explanation[J, T comparable] struct {
 	// Plan is the planner's part: where the plan has the task, its other arcs, their
 	// costs, and the tasks that they would displace.
 	Plan quincy.Explanation[J, T]
-	// Names are those of the machines in Plan.
+	// Names are the names of the machines in Plan.
 	Names map[quincy.Target]string
 	// Started says that it runs, or did when it was told to stop.
 	Started bool
@@ -42,9 +42,9 @@ type Explanation[J, T comparable] struct {
 	space *resources.Space
 }
 
-// Explain says why t is where it is since the last round. Cost: that of
-// [quincy.Planner.Explain], and O(machines). Errors: [ErrUnknown], and those of
-// the former, and then only Plan is missing.
+// Explain returns the reasons for the place of t since the last round. Cost:
+// [quincy.Planner.Explain], and O(machines). Errors: [ErrUnknown], and the errors
+// of quincy.Planner.Explain, with which only Plan is missing.
 func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	if s.none() {
 		return Explanation[J, T]{}, absent("scheduler")

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fleet is the machines as the scheduler last saw them. It tracks which of them have to be
-// passed on to the planner, and where there is room for a need.
+// fleet is the machines as the scheduler last saw them. It tracks the machines to pass on
+// to the planner, and the machines with room for a need.
 type fleet[J, T comparable] struct {
 	cfg *Config[T]
 
@@ -127,11 +127,11 @@ type fits[J, T comparable] struct {
 	racks map[quincy.Rack]split[J, T] // nil until in is called
 }
 
-// split are machines, those with a slot free and then the others.
+// split are machines: first the ones with a free slot, then the others.
 type split[J, T comparable] [2][]*machine[J, T]
 
-// in returns those of them that are in a rack. Cost: O(machines), and O(1) when it is
-// asked for another rack.
+// in returns the machines of f in a rack. Cost: O(machines) at the first call, and
+// O(1) for each further rack.
 func (f *fits[J, T]) in(rack quincy.Rack, racks *quincy.Racks) split[J, T] {
 	if f.racks == nil {
 		f.racks = map[quincy.Rack]split[J, T]{}

@@ -6,9 +6,9 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// gain is the cost that a plan saves if a task runs: the cost to wait, less that of its
-// cheapest arc, or of the arc to its present machine. It is of the time when the arcs
-// were asked for.
+// gain is the cost that a plan saves if a task runs: the cost to wait, less the cost of
+// its cheapest arc, or of the arc to its present machine. It is of the time when the
+// arcs were asked for.
 type gain struct {
 	cost, rate, at int64
 }
@@ -18,8 +18,8 @@ const noGain = math.MinInt64 / 2
 
 func (g gain) none() bool { return g.cost == noGain }
 
-// gainOf returns the gain of a task with these arcs. That of a task which has
-// none but to wait is below all others.
+// gainOf returns the gain of a task with these arcs. A task whose only arcs are to
+// wait has a gain below all others.
 func gainOf(arcs []quincy.Arc, state quincy.State, now int64) gain {
 	waits := quincy.Arc{Cost: quincy.MaxCost}
 	best := quincy.Arc{Cost: math.MaxInt64}

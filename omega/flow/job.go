@@ -12,7 +12,7 @@ type job[J comparable] struct {
 
 	tasks   int
 	planned int // that run by the plan
-	deficit int // scratch: how many more of them its minimum wants
+	deficit int // scratch: tasks missing to its minimum
 	stuck   int // tasks with an arc to wait and no other
 	pinned  int // tasks without an arc to wait
 }

@@ -19,12 +19,12 @@ type machine[J, T comparable] struct {
 
 	holds     []*hold[J, T]
 	ending    resources.Vector // of the holds that are to become free
-	releasing resources.Vector // of those of them that have ended
+	releasing resources.Vector // of the holds that have ended
 
 	here     []*task[J, T] // by the plan
-	smalls   int           // how many of them need no more than a slot
+	smalls   int           // the number of tasks here that need at most a slot
 	small    resources.Vector
-	promised []*task[J, T] // those that have no allocation here yet, first come first
+	promised []*task[J, T] // tasks without an allocation here yet, first come first
 
 	slots     int
 	extraSlot bool // there is one more than are free

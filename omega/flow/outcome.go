@@ -10,7 +10,7 @@ type outcome[T comparable] struct {
 	report    Report[T]
 	errs      []error
 	refused   observe.Counts // claims, by reason
-	conflicts []conflict[T]  // those claims, where a subscriber is told of them
+	conflicts []conflict[T]  // the refused claims, if there is a subscriber
 }
 
 // conflict is a claim that the cell has refused.

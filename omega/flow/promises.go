@@ -34,7 +34,7 @@ func (pr *promises[J, T]) stop() {
 	pr.stopping = pr.stopping[:0]
 }
 
-// follow notes where the plan wants tasks, and takes back what has no room.
+// follow notes the places of the plan, and takes back tasks without room.
 func (pr *promises[J, T]) follow(changes []quincy.Change[T]) {
 	for _, c := range changes {
 		tk := pr.book.tasks[c.Task]
@@ -73,8 +73,9 @@ func (pr *promises[J, T]) enqueue(m *machine[J, T]) {
 	}
 }
 
-// recheck checks the machines in the queue, and those from which tasks were to move that
-// now stay. It ends: each time that it queues a machine, a task has lost a promise.
+// recheck checks the machines in the queue, and the machines that a task was to leave
+// and now stays on. It ends: each time that it queues a machine, a task has lost a
+// promise.
 func (pr *promises[J, T]) recheck(unfit bool) {
 	for next := 0; next < len(pr.queue); {
 		m := pr.queue[next]

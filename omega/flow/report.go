@@ -16,18 +16,18 @@ type Report[T comparable] struct {
 	// that one has, unless it is lost. A task that is lost may be in Start, too: handle
 	// Stop first.
 	Stop []Stop[T]
-	// Running are the tasks that run by the plan, those that wait to be started
-	// included; Waiting are the others.
+	// Running counts the tasks that run by the plan, with the tasks that wait to be
+	// started; Waiting counts the others.
 	Running, Waiting int
-	// Limited is how many of the latter wait for room within the scheduler's limits, see
+	// Limited counts the waiting tasks that lack room within the scheduler's limits, see
 	// [omega.Limits]: the plan could not place them.
 	Limited int
-	// Unfit is how many places the plan has given that had not the room, and
-	// Conflicts how many claims the cell has refused, most of them because others
-	// were faster. Both are planned again in the next round.
+	// Unfit counts places of the plan without the room, and Conflicts claims that
+	// the cell has refused, most of them because others were faster. Both are
+	// planned again in the next round.
 	Unfit, Conflicts int
-	// Beyond is how many machines of the cell the round goes without, as the planner
-	// has no room for more: see [Config.Cell].
+	// Beyond counts the machines that exceed the planner's maximum and are not used:
+	// see [Config.Cell].
 	Beyond int
 	// Unslotted, Oversized and Unwilling are how many of the tasks that wait no other
 	// task's end will start:
@@ -39,8 +39,8 @@ type Report[T comparable] struct {
 	//
 	// Machines that are added, larger capacities and other costs change that.
 	Unslotted, Oversized, Unwilling int
-	// Why says so, with a task and its values for each of these counts. It wraps
-	// [ErrSlot], [omega.ErrNeverFits] and [ErrCosts], and is nil where all are 0.
+	// Why explains each of these counts by one task and its values. It wraps
+	// [ErrSlot], [omega.ErrNeverFits] and [ErrCosts], and is nil if all are 0.
 	Why error
 	// Next is the time of the first start that waits for allocations preempted by another
 	// scheduler; zero if there is none. Another round is worth while at that time, and

@@ -21,7 +21,7 @@ type reserver[J, T comparable] struct {
 	admission *admission[J, T]
 
 	current       reservedMachine[J, T]  // the reserved machine, if any
-	triedMachines []*machine[J, T]       // those reserved for that task before, without success
+	triedMachines []*machine[J, T]       // machines reserved for the task before, without success
 	short         int                    // so many times a patience was too short for it
 	choosing      *reservedMachine[J, T] // of the task that arcs are asked for
 	reservations  []reservation[J, T]    // in the cell
@@ -114,8 +114,7 @@ func (kp *reserver[J, T]) unreserve() {
 	kp.current = reservedMachine[J, T]{}
 }
 
-// longest returns the task that has waited for longest, beyond the patience, of
-// those that wait for a machine where they fit.
+// longest returns the exact task that has waited for longest, beyond the patience.
 func (kp *reserver[J, T]) longest() (first *task[J, T]) {
 	for _, tk := range kp.book.exactTasks {
 		if tk.small || tk.limited || tk.run != nil || tk.job.planned >= tk.job.maxShare || !kp.book.impatient(tk.since) {

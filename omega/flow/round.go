@@ -16,15 +16,15 @@ import (
 // The report holds whatever the error:
 //
 //   - If ctx is cancelled before there is a plan, the error is its cause, and the round
-//     does without a plan. It gives back the allocations that have ended, and claims what
-//     was promised before. The same where the planner fails.
+//     does without a plan. It releases ended allocations and claims promised room. The
+//     same holds if the planner fails.
 //   - Errors of [Config.Arcs] name the task. After errors of [Config.Store] the next
 //     round tries anew.
 //   - [quincy.ErrTime]: the time goes back by a unit or more, or to before the first.
 //     Nothing is done.
 //   - [ErrBusy]: another Round is in progress. Nothing is done.
 //   - [omega.ErrOutcome]: the next Round asks again for the outcome of the transaction.
-//     Once there is an outcome, it finishes the round of that, and plans nothing.
+//     Once there is an outcome, it finishes that round, and plans nothing.
 //
 // Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit of as
 // many claims. Beyond that:

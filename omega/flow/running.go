@@ -26,7 +26,7 @@ type Running[J comparable] struct {
 //
 // It is for a scheduler that goes on with the tasks of another: after a restart of the
 // process, or a takeover. [omega.Cell.Replace] gives it the allocations of its
-// predecessor, and [omega.Scheduler.Allocations] walks those. An allocation that is not
+// predecessor, and [omega.Scheduler.Allocations] walks them. An allocation that is not
 // added counts as another's room for as long as it is held. So release allocations
 // without a task. Add tasks that were told to stop when they have, by [Scheduler.Add].
 // Preempted and lost allocations, which [omega.Scheduler.Marked] walks, cannot be added:
@@ -45,7 +45,7 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rounding || s.exchange.phase != planning {
-		return about(t, ErrBusy) // the cell may have what the round does not know of yet
+		return about(t, ErrBusy) // the cell may have granted claims that the round has not read yet
 	}
 	at, err := s.clock.units(now)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	return nil
 }
 
-// allocation returns what the cell knows of a task's allocation.
+// allocation returns the cell's record of a task's allocation.
 func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) {
 	if h := s.book.held[runs.Allocation]; h != nil {
 		if h.task == nil {
@@ -114,8 +114,7 @@ func (s *Scheduler[J, T]) called(m omega.MachineID) string {
 	return fmt.Sprintf("machine %v", m)
 }
 
-// machineOf returns the machine of an allocation, of which no round may have heard
-// yet.
+// machineOf returns the machine of an allocation. It may be new to the scheduler.
 func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) {
 	n := a.Machine.Node()
 	if int(n) < len(s.fleet.machines) && s.fleet.machines[n] != nil {

@@ -23,16 +23,16 @@ import (
 //
 // Times never go back. The same calls in the same order, others' commits included, give
 // the same rounds. Allocations that its [omega.Scheduler] held before count as another's
-// room, but for those that [Scheduler.AddRunning] adds.
+// room, unless [Scheduler.AddRunning] adds them.
 type Scheduler[J, T comparable] struct {
 	cfg Config[T]
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// rounding says that a Round is in progress. It alone plans, and reads the snapshot.
 	rounding bool
 	counts   observe.Counts
 
-	// Each component uses those above it.
+	// Each component uses the components above it.
 	clock     clock
 	fleet     fleet[J, T]
 	round     outcome[T]
@@ -175,8 +175,8 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 }
 
 // Done forgets a task: it has ended by itself, whether or not it was told to
-// stop, or is no longer wanted and does not run. The next round gives back what
-// it had in the cell. Errors: [ErrUnknown].
+// stop, or is no longer wanted and does not run. The next round releases its
+// allocation. Errors: [ErrUnknown].
 func (s *Scheduler[J, T]) Done(t T) error {
 	if s.none() {
 		return absent("scheduler")

@@ -15,7 +15,8 @@ import (
 //	reserved   at set, next its allocation there
 //	runs       at set, run its allocation there
 //
-// In the first three, run may be what it was told to leave and has not yet.
+// In the first three, run may be an allocation that the task was told to leave and
+// has not left yet.
 type task[J, T comparable] struct {
 	key        T
 	want       Task[J]
@@ -28,13 +29,13 @@ type task[J, T comparable] struct {
 	at        *machine[J, T]
 	run, next *hold[J, T]
 	planned   int64 // when at was set
-	started   int64 // what runs
+	started   int64 // when run started
 	since     int64 // it has not run
 	waited    int64 // in total before that
 
 	stuck, pinned bool
-	unwilling     bool  // to wait costs it no more than any arc, now and later
-	refused       error // why it was, lately
+	unwilling     bool  // waiting costs it no more than each arc, now and later
+	refused       error // reason of the last refused claim
 	limited       bool  // it waits for the limits: its only arcs are to wait
 	tried         bool  // a plan could have placed it since it waits, and has not
 	opened        int64 // when it was last not limited any more

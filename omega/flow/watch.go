@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// watch brings what the scheduler knows of the cell up to date.
+// watch brings the scheduler's state of the cell up to date.
 type watch[J, T comparable] struct {
 	cfg      *Config[T]
 	fleet    *fleet[J, T]
@@ -30,8 +30,8 @@ type sight struct {
 	left  resources.Vector // by the limits of the cell's scheduler
 }
 
-// look finds machines that have come, changed and gone, and what others have taken from
-// the scheduler.
+// look finds machines that have come, changed and gone, and allocations of the
+// scheduler that others have preempted.
 func (w *watch[J, T]) look(ctx context.Context, now time.Time) (seen sight) {
 	seen.fresh = w.refresh(ctx, now)
 	seen.left, _ = w.cfg.Scheduler.Left()
@@ -53,8 +53,8 @@ func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
 	for _, st := range w.changed {
 		w.see(st)
 	}
-	// A machine may have been missed, or one beyond the planner may have a place now. Then
-	// all machines are read, not only those that have changed.
+	// A machine may have been missed, or one beyond the planner's maximum may have a place
+	// now. Then all machines are read, not only the changed ones.
 	if w.fleet.resync || w.fleet.freed && len(w.fleet.beyond) > 0 {
 		w.fleet.resync, w.fleet.freed = false, false
 		there := make([]bool, snap.Len())
@@ -90,7 +90,7 @@ func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
 	return true
 }
 
-// see takes in what a machine is now.
+// see takes over the present state of a machine.
 func (w *watch[J, T]) see(st omega.MachineState) {
 	n := st.ID.Node()
 	var m *machine[J, T]
@@ -135,7 +135,7 @@ func (w *watch[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 	return m, nil
 }
 
-// update notes what a machine has free.
+// update notes the free room of a machine.
 func (w *watch[J, T]) update(m *machine[J, T], st omega.MachineState) {
 	m.all, m.free, m.cond = st.Capacity, m.freeIn(w.cfg.Scheduler.Snapshot(), st.Free), st.Condition
 	w.fleet.markDirty(m)
@@ -218,7 +218,7 @@ func mayClaim(snap *omega.Snapshot, n locality.Node) bool {
 	return ok
 }
 
-// filter keeps those of list that keep is true of.
+// filter keeps the elements of list for which keep is true.
 func filter[E any](list []E, keep func(E) bool) []E {
 	kept := list[:0]
 	for _, e := range list {
