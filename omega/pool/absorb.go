@@ -67,8 +67,8 @@ func (cm *committer) yield(asked map[locality.Node]resources.Vector) {
 	}
 }
 
-// learn notes a machine that is new, has changed or has gone. It returns what retotal
-// is to be told, and whether it is to be told anything.
+// learn notes a machine that is new, has changed or has gone. It returns the
+// arguments of retotal; fleet is false if the totals stay.
 func (cm *committer) learn(node locality.Node) (was *resources.Vector, fleet bool) {
 	b, from := &cm.books, cm.blocks.At(node)
 	for int(node) >= len(b.machines) {

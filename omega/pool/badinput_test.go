@@ -67,7 +67,7 @@ func TestBadInput_HasExactErrors(t *testing.T) {
 		"a lease that grows":    {again.Resize(v(2)), pool.ErrNeed, `pool: resize of "owed": cpu=2m, want at most cpu=1m: a lease does not grow`},
 		"go after shutdown":     {late.Go(t.Context(), v(1), never), pool.ErrClosed, "pool: pool is closed"},
 		"a task of nothing":     {late.Go(t.Context(), v(1), nil), pool.ErrConfig, `pool: task of "late": nil func, want work: invalid configuration`},
-		"an unknown machine":    {p.ResizeMachine("m7", v(1)), pool.ErrMachine, `pool: machine "m7": the pool has none of that name: unknown or doubled machine`},
+		"an unknown machine":    {p.ResizeMachine("m7", v(1)), pool.ErrMachine, `pool: machine "m7": the pool has none of that name: unknown or duplicate machine`},
 		"a machine with leases": {p.RemoveMachine("m0"), pool.ErrMachine, `pool: remove machine "m0": leases on it: 1, want none: machine is in use`},
 		"a negative capacity":   {p.ResizeMachine("m0", v(-1)), resources.ErrQuantity, `pool: machine "m0": cpu=-1m, want 0 to 2^62 of each kind: invalid quantity`},
 	} {
@@ -112,7 +112,7 @@ func TestWaitError_TellsWhatWasShort(t *testing.T) {
 			return err
 		}
 		require.EqualError(t, wait(t.Context(), a, time.Second),
-			`pool: request of "a" for cpu=2m,memory=1: short of cpu: needs 2m, 1m of 8m free on m0; memory is enough; no other tenant waits; it waited for 1s: maximum wait is over`)
+			`pool: request of "a" for cpu=2m,memory=1: short of cpu: needs 2m, 1m of 8m free on m0; memory is enough; no other tenant waits; it waited for 1s: maximum wait exceeded`)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -193,7 +193,7 @@ func TestGo_BoundsTheRunBesideTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, oneMachine(1))
 		n := tenant(t, p, "a", pool.Settings{MaxRun: 2 * time.Second})
-		const says = `pool: task of "a" ran for 2s: maximum run time is over`
+		const says = `pool: task of "a" ran for 2s: maximum run time exceeded`
 		work := func(ctx context.Context, _ pool.Lease) error {
 			<-ctx.Done()
 			return ctx.Err()

@@ -11,7 +11,7 @@ import (
 )
 
 // books are the machines of the pool with the room held there: the truth, kept under the
-// pool's mutex. All else asks them for room.
+// pool's mutex. All other parts ask them for room.
 //
 // Invariant: for each machine, free plus the needs of its leases is the block that the
 // pool has of it. Free is negative in a kind only where the block was lowered below the
@@ -40,7 +40,7 @@ type machine struct {
 	older    resources.Vector // held by leases from before that
 	owed     resources.Vector // to requests that a guarantee covers
 	asked    resources.Vector // by reservations of other schedulers in the cell, which lack it
-	assigned resources.Vector // of owed: what promises have got
+	assigned resources.Vector // part of owed that promises have got
 	promises []*promise       // in the order in which they were made
 	owing    int              // how many these are
 	keeper   *waiter
@@ -48,11 +48,11 @@ type machine struct {
 	draining bool
 	shrunk   bool  // its block was lowered: it may hold more
 	gone     bool  // removed; the number is not used again
-	plain    bool  // its room is what its leases leave of the block
+	plain    bool  // its room is the block less its leases
 	lent     *lent // by a cell; nil without one
 }
 
-// free returns what the machine has beyond what is held.
+// free returns the block's room less the room of leases.
 func (m *machine) free() (v resources.Vector) {
 	if m.gone {
 		return v
@@ -63,7 +63,7 @@ func (m *machine) free() (v resources.Vector) {
 	return v
 }
 
-// unasked returns what is free and does not go back to the cell.
+// unasked returns the free room less the room to be returned to the cell.
 func (m *machine) unasked() resources.Vector {
 	v := m.free()
 	for k := range v {
@@ -78,7 +78,8 @@ func (m *machine) grants() bool {
 	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.block))
 }
 
-// unowed returns what is free beyond what is owed, and what goes back to the cell.
+// unowed returns the free room less promised room and less room to be returned to
+// the cell.
 func (m *machine) unowed() resources.Vector {
 	v := m.free()
 	for k := range v {
@@ -182,7 +183,7 @@ func (b *books) alive() (n int) {
 func (b *books) largest() (all []resources.Vector) {
 	for i := range b.machines {
 		m := &b.machines[i]
-		if fitsAny(&m.capacity, all) { // nothing of those that are gone
+		if fitsAny(&m.capacity, all) { // a machine that is gone has none
 			continue
 		}
 		all = slices.DeleteFunc(all, func(v resources.Vector) bool { return resources.Fits(&v, &m.capacity) })
@@ -255,7 +256,7 @@ func (b *books) firstFit(needs, room []resources.Vector, order []locality.Node) 
 	return nodes
 }
 
-// byNumber returns all machines, those that are gone included.
+// byNumber returns all machines, with the ones that are gone.
 func (b *books) byNumber() []locality.Node {
 	order := make([]locality.Node, len(b.machines))
 	for i := range order {

@@ -54,7 +54,7 @@ func (b *bunch) place(it *item) int {
 	return at
 }
 
-// all walks what is on a machine.
+// all walks the items on a machine.
 func (m *exposed) all() iter.Seq[*item] {
 	return func(yield func(*item) bool) {
 		for _, b := range m.bunches {

@@ -88,7 +88,7 @@ func (lf *lifecycle) awaitDrained(ctx context.Context) bool {
 	}
 }
 
-// left names what a closed pool waits for. Called with mu held.
+// left names the leases that a closed pool waits for. Called with mu held.
 func (lf *lifecycle) left() string {
 	if lf.leases.held == 0 {
 		return fmt.Sprintf("%d tasks have released their leases, but not returned", lf.crew.workers)

@@ -34,7 +34,7 @@ type committer struct {
 	tries  []*attempt
 	round  uint64                             // how often the committer has begun to look
 	kept   []keptInCell                       // the committer alone uses it, and
-	unkept []omega.ReservationID              // those that are to end
+	unkept []omega.ReservationID              // reservations to end
 	yields map[locality.Node]resources.Vector // by reservations of other schedulers
 	lost   error                              // its scheduler was replaced, or the journal of the cell has failed
 	away   time.Duration                      // since when the committer is out for the cell or the store, 0 for not
@@ -165,7 +165,7 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 		cm.ordered(orders)
 		if err != nil {
 			for i := range orders {
-				l.mark(orders[i].Node) // the next round commits what this one could not
+				l.mark(orders[i].Node) // the next round commits it
 			}
 		}
 		switch {
@@ -238,7 +238,7 @@ func (cm *committer) rest() (err error) {
 	return cmp.Or(err, cm.lost)
 }
 
-// lookAgain serves requests by what their patience allows by now.
+// lookAgain serves the requests that their patience allows to place by now.
 func (cm *committer) lookAgain() {
 	cm.mu.Lock()
 	defer cm.mu.Unlock()
@@ -313,7 +313,7 @@ func (cm *committer) nameAccounts(ctx context.Context) (err error) {
 			accounts = append(accounts, a)
 		}
 	})
-	defer func() { l.unnamed = slices.Delete(l.unnamed, 0, len(accounts)) }() // not those that were added meanwhile
+	defer func() { l.unnamed = slices.Delete(l.unnamed, 0, len(accounts)) }() // tenants added meanwhile stay
 	list = list[:len(accounts)]
 	for i, t := range list {
 		t.named, t.account = true, accounts[i]
@@ -338,7 +338,8 @@ func (cm *committer) abandon() {
 }
 
 // tryFor is how long a TryAcquire waits for the committer: many times as long as a commit
-// to the cell takes. One to a store may take longer. What it brings serves a later call.
+// to the cell takes. A commit to a store may take longer; its room then serves a later
+// call.
 const tryFor = time.Millisecond
 
 // attempt is a TryAcquire that waits for the committer.

@@ -68,7 +68,7 @@ func (c *leaseContext) end(as *innerContext) {
 	c.use().cancel(as.cause)
 }
 
-// Deadline returns that of the parent.
+// Deadline returns the parent's deadline.
 func (c *leaseContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done returns a channel that is closed when the context ends.

@@ -21,10 +21,10 @@ type crew struct {
 	drop func(Lease, *record) // ends a lease
 
 	onError  func(*Tenant, error)
-	looking  int     // workers that have none of them yet
+	looking  int     // workers that have no task yet
 	workers  int     // goroutines that run tasks
 	failures []error // of tasks, the first few
-	unnamed  int     // and how many there are besides
+	unnamed  int     // the number of further ones
 }
 
 // launch starts a worker if tasks are ready and none is looking. Called with mu
@@ -82,7 +82,7 @@ func (cr *crew) retire() {
 // with mu held, which it lets go for the report.
 func (cr *crew) end(w *waiter, err error) {
 	if w.err == nil {
-		if r := w.lease.live(); r != nil { // else the function released it
+		if r := w.lease.live(); r != nil { // nil: the function released it
 			cr.drop(w.lease, r)
 		}
 	}

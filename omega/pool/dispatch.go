@@ -31,7 +31,7 @@ type dispatcher struct {
 // before it has changed something:
 //
 //  1. the requests that were promised room, by guarantees;
-//  2. those with a reservation;
+//  2. requests with a reservation;
 //  3. the tenants in their order, below each the first of its requests that has room;
 //  4. a reservation for the first in the order, if its patience is over;
 //  5. room taken back for guarantees;
@@ -138,7 +138,7 @@ func (d *dispatcher) reserveNext() bool {
 		switch {
 		case w.kept != nil || w.delayed() || w.heldBack():
 		case d.reserving.patient(w):
-			tried = lookahead // those behind it have no claim to go first
+			tried = lookahead // requests behind it have no claim to go first
 		case d.reserving.reserve(w):
 			return true
 		}

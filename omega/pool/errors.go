@@ -20,10 +20,10 @@ var (
 	ErrQueueFull = errors.New("pool: queue of the tenant is full")
 	// ErrWait reports that a request waited for as long as its tenant or itself
 	// allows.
-	ErrWait = errors.New("pool: maximum wait is over")
+	ErrWait = errors.New("pool: maximum wait exceeded")
 	// ErrRun is the cause with which the context of a task ends when it has run
 	// for as long as its tenant allows.
-	ErrRun = errors.New("pool: maximum run time is over")
+	ErrRun = errors.New("pool: maximum run time exceeded")
 	// ErrClosed reports that the pool was closed.
 	ErrClosed = errors.New("pool: pool is closed")
 	// ErrPreempted is the cause with which the context of a lease ends when a
@@ -36,7 +36,7 @@ var (
 	ErrConfig = errors.New("pool: invalid configuration")
 	// ErrMachine reports a machine that the pool does not have, or a name that
 	// another machine has.
-	ErrMachine = errors.New("pool: unknown or doubled machine")
+	ErrMachine = errors.New("pool: unknown or duplicate machine")
 	// ErrMachineInUse reports the removal of a machine that has leases. Such an error
 	// is an ErrMachine, too.
 	ErrMachineInUse = errors.New("pool: machine is in use")

@@ -136,7 +136,7 @@ func TestWaitError_TellsItsOwnReasonsOnce(t *testing.T) {
 		require.Equal(t, 1, strings.Count(err.Error(), "short of"), err)
 		require.Equal(t, 1, strings.Count(err.Error(), "pool: "), err)
 		require.ErrorContains(t, err, `request of "b" for `)
-		require.ErrorContains(t, err, `it waited for 1s: request of "a" failed: maximum wait is over`)
+		require.ErrorContains(t, err, `it waited for 1s: request of "a" failed: maximum wait exceeded`)
 		release(t, held)
 	})
 }

@@ -10,7 +10,7 @@ import (
 type exposed struct {
 	bunches      []*bunch
 	sums         []classSum
-	own          map[*Tenant]resources.Vector // of those with a guarantee in or below them
+	own          map[*Tenant]resources.Vector // of tenants and groups with a guarantee in or below them
 	coming       resources.Vector             // of leases that are preempted already
 	changed      uint64
 	newer, older int // machines by the time of their last change, -1 at the ends
@@ -125,7 +125,7 @@ func (x *preemptible) possibleWith(g *Tenant, need, others *resources.Vector, no
 		}
 	}
 	m := &x.machines[node]
-	// What the siblings of g and of its groups hold, without what is within these.
+	// Add the holdings of the siblings of g and of its ancestors, without the subtree of g.
 	for top := g; top != nil; top = top.parent {
 		for i := range m.sums {
 			if s := &m.sums[i]; s.group == top.parent && s.class <= top.set.Priority {

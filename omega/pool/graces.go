@@ -15,10 +15,10 @@ type graces struct {
 
 	span    time.Duration // of each
 	revoked []Lease       // preempted, some of them released, in the order of their graces
-	inGrace int           // of those, how many are in their grace
+	inGrace int           // the number of them in their grace
 	timer   *time.Timer   // fires when the grace of one of them is over,
 	set     bool          // and runs
-	over    func()        // takes other room back for what late leases keep
+	over    func()        // takes other room back in place of the room of late leases
 }
 
 // Guarantees. A tenant or group that waits with needs within its guarantee, and finds no

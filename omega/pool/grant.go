@@ -140,7 +140,7 @@ func (gt *granter) leave(w *waiter) {
 func (gt *granter) finish(slot uint32, r *record) (late bool) {
 	c, t := &gt.core, r.tenant
 	if c.waits.waiting > 0 || r.run.Timed() {
-		c.tick() // else nothing depends on the time
+		c.tick() // otherwise nothing depends on the time
 		if r.run.Timed() {
 			gt.reserving.lasted(c.at - r.at)
 		}

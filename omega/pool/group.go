@@ -16,7 +16,7 @@ type Group struct {
 	ctx     context.Context //nolint:containedctx // as in errgroup
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	stop    func() bool // of what drops tasks when ctx ends
+	stop    func() bool // stops the function that drops tasks when ctx ends
 	once    sync.Once
 	err     error
 	refused error // of a group without a context, which takes no task

@@ -12,9 +12,9 @@ import (
 )
 
 // Reservations of a pool on a cell. The pool keeps a machine for a request that has waited
-// beyond its patience, as without a cell. What the pool's blocks lack there it reserves in
-// the cell, so that no other scheduler takes it. Both together are the need: what comes
-// free in the blocks stays with the pool, what comes free besides stays with the cell.
+// beyond its patience, as without a cell. The part of the need that the pool's blocks do
+// not cover is reserved in the cell, so that no other scheduler takes it. Room freed in a
+// block stays with the pool; other freed room goes to the cell's reservation.
 
 // keptInCell is a reservation in the cell for one of the pool.
 type keptInCell struct {
@@ -48,7 +48,7 @@ func (cm *committer) reservationOf(w *waiter) omega.ReservationID {
 	return 0
 }
 
-// keeps returns the reservations that are to begin in the cell, and those that are to end.
+// keeps returns the reservations to begin in the cell, and the reservations to end.
 func (cm *committer) keeps(now time.Time) (begin []keeping, end []omega.ReservationID) {
 	cm.kept = slices.DeleteFunc(cm.kept, func(k keptInCell) bool {
 		late := !now.Before(k.until)
@@ -83,7 +83,7 @@ func (cm *committer) nextOver() (next time.Time) {
 	return next
 }
 
-// lacks returns what blocks lack for w on the machines that are kept for it.
+// lacks returns the room that blocks lack for w on the machines reserved for it.
 func (cm *committer) lacks(w *waiter) (parts []blocks.Part) {
 	charge := cm.lend.charges[cm.lend.chargeOf(w.tenant)]
 	for node := range slices.Values(slices.Compact(slices.Sorted(slices.Values(w.kept.nodes)))) {

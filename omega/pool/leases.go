@@ -37,7 +37,7 @@ type record struct {
 	node    uint32
 	level   locality.Level
 	tenant  *Tenant
-	run     drf.Run       // of what it holds
+	run     drf.Run       // of its usage
 	grant   uint64        // in the order of grants
 	at      time.Duration // of the grant, or earlier if no tenant waited then
 	cleanup runtime.Cleanup
@@ -131,7 +131,7 @@ func (lt *leaseTable) contextOf(parent context.Context, r *record, l Lease) *lea
 	return r.ctx
 }
 
-// endContexts ends the contexts of all leases, also of those that are made from now on.
+// endContexts ends the contexts of all leases, and of leases made from now on.
 // Called with mu held.
 func (lt *leaseTable) endContexts() {
 	lt.evicted = true

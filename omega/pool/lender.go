@@ -72,8 +72,8 @@ type lender struct {
 // lent is the part of a machine that a cell lends.
 type lent struct {
 	id     omega.MachineID
-	free   resources.Vector // that the pool may claim besides its blocks
-	total  resources.Vector // of its blocks, also what may not be used yet
+	free   resources.Vector // that the pool may claim in addition to its blocks
+	total  resources.Vector // of its blocks, with room that may not be used yet
 	step   resources.Vector // by which its blocks grow and shrink
 	parts  []portion
 	dirty  bool
@@ -125,7 +125,7 @@ func (l *lender) chargeOf(t *Tenant) uint32 {
 	case l.chunk > 1:
 	case t.named:
 		c.Account = t.account
-	default: // that of the pool until the cell has made one
+	default: // the pool's account until the cell has made the tenant's
 		if !slices.Contains(l.unnamed, t) {
 			l.unnamed = append(l.unnamed, t)
 			l.kick()
@@ -182,7 +182,7 @@ func (l *lender) review(node int) {
 		l.idleLater()
 	}
 	if m.keeper != nil || m.owing > 0 {
-		l.kick() // together with what is reserved in the cell it may be enough
+		l.kick() // with the room reserved in the cell it may be enough
 	}
 	if m.lent.dirty {
 		return
@@ -196,7 +196,7 @@ func (l *lender) review(node int) {
 // surplus reports whether a machine has more in stock than it should.
 func (l *lender) surplus(m *machine) bool {
 	if l.chunk == 1 && m.keeper != nil && m.lent.total == m.block {
-		// What is kept is charged to no tenant.
+		// Reserved room is charged to no tenant.
 		for i := range m.lent.parts {
 			if part := &m.lent.parts[i]; part.charge != 0 && !resources.Fits(&part.size, &part.used) {
 				return true

@@ -32,7 +32,7 @@ func (t *Tenant) heldBack(need *resources.Vector) bool {
 func (t *Tenant) within(need *resources.Vector) bool { return t.overLimit(need, nil) == nil }
 
 // tooLow returns the tenant or group with a limit below a need, or nil. A need that is
-// within all limits can be served once enough else is released.
+// within all limits can be served once enough of the others is released.
 func (t *Tenant) tooLow(need *resources.Vector) *Tenant {
 	for ; t != nil; t = t.parent {
 		if t.set.Limited && !resources.Fits(need, &t.set.Limit) {

@@ -8,7 +8,7 @@ import "github.com/cellsched/cellsched/resources"
 type mostTree struct {
 	nodes []resources.Vector
 	width int // leaves, a power of two
-	kinds int // of which some machine has had any: the others are 0 everywhere
+	kinds int // that some machine has had: the others are 0 on all machines
 }
 
 // cover makes room for the kinds that a machine has.

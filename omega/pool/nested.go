@@ -22,7 +22,7 @@ type ownLeases struct {
 	leases []*record
 }
 
-// held returns what is left of a caller's leases. Called with mu held.
+// held returns the caller's leases that are not released. Called with mu held.
 func held(leases []Lease) (own ownLeases) {
 	for _, l := range leases {
 		if r := l.live(); r != nil {

@@ -46,7 +46,7 @@ func (cm *committer) orders() (list []blocks.Order, stopped []locality.Node, gro
 	return list, stopped, grows
 }
 
-// ordered applies what became of some orders.
+// ordered applies the outcomes of some orders.
 func (cm *committer) ordered(orders []blocks.Order) {
 	for i := range orders {
 		node := orders[i].Node
@@ -104,8 +104,8 @@ func (cm *committer) borrows() bool {
 	})
 }
 
-// target returns what the blocks of a machine should be, and what they add up to: what
-// leases use, what is wished for, and stock. It reports whether that is anything new.
+// target returns the wanted size of each block of a machine, and their sum. A size is
+// the use of leases, plus wishes, plus stock. changed reports whether a size differs.
 //
 // Blocks are aimed at with some play, so that a commit is needed once in as many leases
 // as a step has.
@@ -115,7 +115,7 @@ func (cm *committer) target(m *machine, w *wish) (want []blocks.Block, total res
 		return nil, total, false // leases have to end first
 	}
 	exact := l.exact() || lt.past || m.draining
-	var stock, left resources.Vector // beyond what is used and wished for
+	var stock, left resources.Vector // beyond use and wishes
 	if w != nil {
 		left = cm.left()
 	}
@@ -179,7 +179,7 @@ func (cm *committer) target(m *machine, w *wish) (want []blocks.Block, total res
 	return want, total, changed
 }
 
-// left returns what the scheduler's limits leave it.
+// left returns the scheduler's room within its limits.
 func (cm *committer) left() resources.Vector {
 	left, ok := cm.lend.scheduler.Left()
 	if !ok {

@@ -86,7 +86,7 @@ func (pm *placement) find(t *Tenant, need *resources.Vector) int {
 func (pm *placement) open(node int, t *Tenant) bool {
 	w := pm.books.machines[node].keeper
 	if w == nil || !w.kept.older {
-		return true // what is kept is no room
+		return true // reserved room is no room
 	}
 	expected, known := pm.tenants.fair.Expected(t.user)
 	return !known || pm.at+expected <= w.kept.until || pm.at >= w.kept.until && expected <= pm.at-w.kept.at
@@ -162,7 +162,7 @@ func (pm *placement) acceptable(w *waiter, node locality.Node) bool {
 	return pm.level(w, node) <= max(w.near().best, w.near().job.Allowed(time.Now()))
 }
 
-// level returns how far a machine is from those that w prefers.
+// level returns the distance of a machine from the machines that w prefers.
 func (pm *placement) level(w *waiter, node locality.Node) locality.Level {
 	if w.near() == nil {
 		return locality.NodeLocal
@@ -170,7 +170,7 @@ func (pm *placement) level(w *waiter, node locality.Node) locality.Level {
 	return pm.topology.Level(node, w.near().prefer...)
 }
 
-// farthest returns the level of the node that is farthest from what w prefers.
+// farthest returns the level of the node that is farthest from the machines that w prefers.
 func (pm *placement) farthest(w *waiter, nodes []locality.Node) (level locality.Level) {
 	for _, node := range nodes {
 		level = max(level, pm.level(w, node))
@@ -279,7 +279,7 @@ func (pm *placement) packing(w *waiter, order []locality.Node, draining bool, ta
 	return pm.books.firstFit(needs, room, order)
 }
 
-// byLevel returns all machines, those nearest to what w prefers first.
+// byLevel returns all machines, ordered by distance from the machines that w prefers.
 func (pm *placement) byLevel(w *waiter) []locality.Node {
 	order := pm.books.byNumber()
 	if w.near() != nil {

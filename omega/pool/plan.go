@@ -41,7 +41,7 @@ type planner struct {
 type plan struct {
 	victims []victim
 	over    []excess                 // of limits, without the victims
-	change  map[int]resources.Vector // of the room, by node: what victims leave and needs take
+	change  map[int]resources.Vector // of the room, by node: freed by victims, taken by needs
 	placed  map[int]resources.Vector // needs, by node
 }
 
@@ -73,7 +73,7 @@ func (vs *victimSearch) victims(w *waiter, owed *Tenant, look *look, over []exce
 	case nodes != nil:
 	case many != nil:
 		many.hopeless, many.looked = owed, s.x.changes
-	case !s.possible || over == nil && !w.choosy(): // else other requests may be on other machines
+	case !s.possible || over == nil && !w.choosy(): // otherwise other requests may be on other machines
 		look.fail(&w.need)
 	}
 	return nodes, of
@@ -112,7 +112,7 @@ func (s *planner) keepsLimits(look *look) bool {
 	return true
 }
 
-// plan places all needs, with the first machine that would do for each, or else the best.
+// plan places all needs: each on the first machine that would do, or on the best one.
 func (s *planner) plan(first bool) (nodes []locality.Node, of []victim) {
 	needs := []resources.Vector{s.w.need}
 	if many := s.w.many(); many != nil {
@@ -159,7 +159,7 @@ func (s *planner) begin(node int) *plan {
 			return 1
 		})
 	}
-	for i := range pl.over { // victims in an inner group count for those around it
+	for i := range pl.over { // victims in an inner group count for the groups around it
 		e := &pl.over[i]
 		chosen, _ := choose(&e.by, resources.Vector{}, slices.Values(within), func(v *victim) bool { return v.of.isIn(e.of) && !pl.has(v) })
 		pl.addVictims(chosen)

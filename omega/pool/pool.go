@@ -21,7 +21,7 @@ import (
 // waits. Goroutines of its own run tasks, or take room back for a guarantee; they end
 // when there is nothing left to do.
 type Pool struct {
-	granter   // with the books, and what they are kept with
+	granter   // with the books and their indexes
 	restoring restorer
 	serving   dispatcher
 	crew      crew
@@ -45,11 +45,11 @@ type core struct {
 	leases   leaseTable
 	lend     *lender // nil without a cell
 
-	next  func() // serves the requests that can be placed, and starts what is ready
+	next  func() // serves the requests that can be placed, and starts the ready ones
 	ended func() // looks whether a pool that drains is done
 }
 
-// connect gives each component those that it builds on.
+// connect gives each component the components that it uses.
 func (p *Pool) connect() {
 	c := &p.core
 	p.books.core, p.tenants.core, p.tenants.pool = c, c, p

@@ -46,7 +46,7 @@ type item struct {
 	slot       uint32  // of the lease
 	owed       *waiter // that the room is owed to, nil of a lease
 	order      uint64  // in which it was granted, or owed
-	key        uint64  // the order in which guarantees protect, leases before what is owed
+	key        uint64  // the order in which guarantees protect, leases before promises
 	by, was    *guard  // that protects it, and did before the last change; nil for none
 	entered    bool    // as a candidate of the guard that is looked at
 	safe       int     // depth of the tenant or group that protects it, 0 for none
@@ -124,7 +124,7 @@ func newPreemptible(vs *victimSearch, promised []*waiter) *preemptible {
 	return x
 }
 
-// guardOf returns the nearest guarantee that protects what t holds, or nil.
+// guardOf returns the nearest guarantee that protects the leases of t, or nil.
 func (x *preemptible) guardOf(t *Tenant) *guard {
 	for ; t != nil; t = t.parent {
 		if g := x.guards[t]; g != nil {
@@ -276,7 +276,7 @@ func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
 	x.granted(slot, r)
 }
 
-// unowe notes that room is owed to a request no more.
+// unowe ends the promise of room to a request.
 func (x *preemptible) unowe(pr *promise) {
 	if it := x.owed[pr]; it != nil {
 		delete(x.owed, pr)

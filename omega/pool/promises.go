@@ -15,8 +15,8 @@ type promiseBook struct {
 	search *victimSearch
 
 	list      []*waiter        // that a guarantee takes room back for, in that order
-	due       []*waiter        // of those, which have got it
-	least     resources.Vector // each of those needs at least this
+	due       []*waiter        // waiters of list whose room is complete
+	least     resources.Vector // lower bound of the needs in list
 	made      uint64           // so far
 	withdrawn bool             // a promise, or another has got its room, since dispatch served all
 }
@@ -31,8 +31,8 @@ type promise struct {
 	order uint64           // in which promises were made
 }
 
-// owe hides room on machines from others, by need, until w is served. It goes before
-// what patience has reserved there.
+// owe promises room on machines to w, by need: others cannot use it until w is
+// served. A promise takes precedence over a reservation made after a patience.
 func (ps *promiseBook) owe(w *waiter, nodes []locality.Node) {
 	r := &reservation{nodes: nodes, made: ps.leases.grants, at: ps.at, owed: true, missing: len(nodes), promises: make([]promise, len(nodes))}
 	w.kept = r
@@ -59,7 +59,7 @@ func (ps *promiseBook) owe(w *waiter, nodes []locality.Node) {
 	}
 }
 
-// unowe takes back what is promised to w: other promises have it, or all requests.
+// unowe withdraws the promises to w: their room goes to other promises, or to all requests.
 func (ps *promiseBook) unowe(w *waiter) {
 	w.unpromise()
 	for i := range w.kept.promises {

@@ -23,14 +23,14 @@ type itemList struct{ first, last *item }
 // those before it. Its candidates are the items of its tenant or group that no guard
 // below protects.
 //
-// They stand in parts, each of which knows what is used before it. A change runs
-// through the part where it is, and through later ones as far as it changes what is
-// used there. A part is skipped where that changes none of its items.
+// The list is cut into parts. Each part stores the sum used by the parts before it.
+// A change runs through its own part, and through later parts as far as it changes
+// their sums. A part is skipped if the change alters none of its items.
 type guard struct {
 	depth  int
 	most   resources.Vector // kinds of 0 do not count
 	parent *guard           // of the nearest group above that has one
-	base   resources.Vector // used by what guards below protect
+	base   resources.Vector // used by items that guards below protect
 	parts  []*part
 }
 
@@ -38,7 +38,7 @@ type guard struct {
 type part struct {
 	items []*item
 	from  resources.Vector // used before the first
-	used  resources.Vector // by those that are protected
+	used  resources.Vector // by the protected items
 	least resources.Vector // of the needs of the others that the guarantee could cover
 	open  bool             // there are such
 	dirty bool             // its items have changed
@@ -90,7 +90,7 @@ func (g *guard) add(it *item) int {
 	return i
 }
 
-// end returns what is used by all that g and guards below protect.
+// end returns the use of all items that g and the guards below protect.
 func (g *guard) end() resources.Vector {
 	if n := len(g.parts); n > 0 {
 		return g.parts[n-1].from.Add(g.parts[n-1].used)
@@ -160,7 +160,7 @@ func (g *guard) decide(pt *part, from resources.Vector, to []*item) []*item {
 // or guards above protect. Cost, for L items: O(L / partMost + partMost) for each item
 // with changed protection.
 func (x *preemptible) protect(g *guard, out, in []*item) {
-	var more resources.Vector // used by what guards below protect, than before
+	var more resources.Vector // further use by items that guards below protect
 	for ; g != nil; g = g.parent {
 		was, first := g.end(), len(g.parts)
 		if more != (resources.Vector{}) {
@@ -175,7 +175,7 @@ func (x *preemptible) protect(g *guard, out, in []*item) {
 		}
 		changed := g.review(first, nil)
 		x.touched = append(x.touched, changed...)
-		// The candidates of the guard above are those that are not protected here.
+		// The candidates of the guard above are the items not protected here.
 		out = slices.DeleteFunc(slices.Clone(out), func(it *item) bool { return it.was == g })
 		var open []*item
 		for _, it := range changed {

@@ -147,7 +147,7 @@ func (t *Tenant) pop(w *waiter) bool {
 	// The least need may have grown. It is a lower bound, brought up to date after
 	// as many requests as there are.
 	if t.popped++; t.popped <= t.queued || t.alike && t.queued > 0 {
-		return t.set.Strict // the first one's need is what it waits for
+		return t.set.Strict // it waits for the need of the first one
 	}
 	if t.first != nil {
 		t.least, t.popped, t.alike = *t.first.least(), 0, true

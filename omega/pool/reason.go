@@ -64,7 +64,7 @@ func (ad *admission) takenBack(w *waiter) reason {
 	}
 }
 
-// tooFar is the reason of a request that waits for room nearer to what it prefers.
+// tooFar is the reason of a request that waits for room nearer to its preferred machines.
 func tooFar(n *near, now time.Time) reason {
 	offered := n.offered
 	at, relaxes := n.job.NextRelax(now)
@@ -97,7 +97,7 @@ func (ad *admission) shortage(w *waiter) reason {
 		worst := 0.0
 		for k, q := range w.need {
 			if q == 0 && grants {
-				continue // else all that is held beyond the capacity has to go
+				continue // otherwise all use beyond the capacity has to go
 			}
 			if lack := q + m.held[k] + m.owed[k] - m.reach(k); lack > 0 {
 				worst = max(worst, float64(lack)/float64(max(m.capacity[k], 1)))

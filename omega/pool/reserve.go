@@ -139,7 +139,7 @@ func (rs *reservations) heldUp(w *waiter, gone map[locality.Node]resources.Vecto
 		m := &rs.books.machines[node]
 		for k, have := range m.capacity {
 			need := w.needAt(i)[k]
-			for j, other := range w.kept.nodes[:i] { // those of one machine together
+			for j, other := range w.kept.nodes[:i] { // nodes of one machine together
 				if other == node {
 					need += w.needAt(j)[k]
 				}
@@ -157,7 +157,7 @@ func (rs *reservations) heldUp(w *waiter, gone map[locality.Node]resources.Vecto
 func (rs *reservations) reopen(r *reservation) {
 	wait := max(r.until-rs.at, rs.at-r.at, time.Millisecond)
 	if wait > maxGrace {
-		return // virtual time would go on for ever where nothing else happens
+		return // virtual time would go on for ever if nothing else happens
 	}
 	r.timer = time.AfterFunc(wait, func() {
 		rs.mu.Lock()
@@ -173,7 +173,7 @@ func (rs *reservations) reopen(r *reservation) {
 	})
 }
 
-// unreserve takes back what is kept for w, or promised to it.
+// unreserve takes back the room that is reserved for w, or promised to it.
 func (rs *reservations) unreserve(w *waiter) {
 	if w.kept == nil {
 		return

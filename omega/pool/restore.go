@@ -30,7 +30,7 @@ func (rt *restorer) settled() bool {
 	return len(rt.tenants.guaranteed) > 0 && (rt.lend == nil || rt.lend.settled)
 }
 
-// demandAll takes back what is owed to each tenant and group with a guarantee.
+// demandAll takes back the guaranteed room of each tenant and group with a guarantee.
 func (rt *restorer) demandAll() {
 	if !rt.settled() || rt.waits.waiting == 0 {
 		return
@@ -66,7 +66,7 @@ func (rt *restorer) demand(g, only *Tenant) {
 	x := rt.search.use(rt.promises.list)
 	look := x.looks[g]
 	x.refresh(look)
-	held := rt.tenants.fair.Held(g.user).Add(g.promised) // what is promised will be held
+	held := rt.tenants.fair.Held(g.user).Add(g.promised) // promised room will be held
 	if swaps := rt.tenants.ranked && g.promises > 0; !swaps && (x.nothing(look) || look.known && !g.leaves(&held, &look.least)) {
 		return
 	}
@@ -91,7 +91,7 @@ func (rt *restorer) demand(g, only *Tenant) {
 			promised++
 			held = rt.tenants.fair.Held(g.user).Add(g.promised)
 		} else if c.tenant.set.Strict {
-			blocked = append(blocked, c.tenant) // those behind it may not start before it
+			blocked = append(blocked, c.tenant) // requests behind it may not start before it
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (rt *restorer) endGraces() {
 	}
 }
 
-// renewal is a request of which the promise was withdrawn.
+// renewal is a request whose promise was withdrawn.
 type renewal struct {
 	w      *waiter
 	tenant *Tenant

@@ -20,7 +20,7 @@ type Stats struct {
 	Guaranteed resources.Vector
 	Leases     int
 	Waiting    int
-	Machines   []MachineStats // by number, without those that were removed
+	Machines   []MachineStats // by number, without removed machines
 	Tenants    []TenantStats  // by name, groups included
 	// Forgotten has the counts of all tenants that were forgotten, without a name. With them,
 	// sums over tenants never fall.
@@ -51,7 +51,7 @@ type TenantStats struct {
 	Weight   float64
 	Held     resources.Vector
 	Share    float64        // dominant share, divided by the weight
-	Dominant resources.Kind // the kind of which it holds the largest share
+	Dominant resources.Kind // the kind with the largest share
 	// Guaranteed is the present worth of the guarantee in its settings: all of it, or the
 	// part in proportion to the machines that neither drain nor are gone.
 	Guaranteed resources.Vector
@@ -61,7 +61,7 @@ type TenantStats struct {
 	Leases    int
 	Waiting   int
 	Granted   uint64        // leases ever
-	ByLevel   []uint64      // of those, how many at each locality level
+	ByLevel   []uint64      // the number of them at each locality level
 	NoRoom    uint64        // TryAcquire found no room, or the tenant at a bound
 	QueueFull uint64        // requests that a full queue refused
 	TimedOut  uint64        // waits that ended with the maximum wait
@@ -175,7 +175,7 @@ func addUpGroups(all []TenantStats, of []*Tenant) {
 	}
 }
 
-// add adds what was counted of another tenant.
+// add adds the counts of another tenant.
 func (s *TenantStats) add(o *TenantStats) {
 	s.Leases += o.Leases
 	s.Waiting += o.Waiting

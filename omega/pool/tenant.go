@@ -21,7 +21,7 @@ type Tenant struct {
 
 	// The pool's mutex guards the fields below.
 	set       Settings
-	guarantee resources.Vector // that of set, or what it is worth now
+	guarantee resources.Vector // of set, or its present worth
 	kept      bool             // has a handle or settings, so it is not forgotten
 	charge    uint32           // of the lender, plus one; 0 until it is known
 	account   omega.Account    // in the cell, where it is named
@@ -32,7 +32,7 @@ type Tenant struct {
 
 	promised  resources.Vector // needs of requests within it that are owed room
 	promises  int              // how many these are
-	returning resources.Vector // what preempted leases within it will leave
+	returning resources.Vector // room that preempted leases within it will free
 
 	first, last *waiter // by priority, then in the order of arrival
 	queued      int

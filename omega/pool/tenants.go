@@ -178,7 +178,7 @@ func (tb *tenantBook) sweep() {
 	tb.sweepAt = max(sweepMin, 2*len(tb.byName))
 }
 
-// await tells the order what t waits for at least. Called with mu held.
+// await passes the least need of t's requests to the order. Called with mu held.
 func (tb *tenantBook) await(t *Tenant) {
 	w := t.first
 	if w == nil {
@@ -189,7 +189,7 @@ func (tb *tenantBook) await(t *Tenant) {
 	if t.set.Strict {
 		least = w.least()
 	}
-	_ = tb.fair.Wait(t.user, *least, tb.at) // check has refused what it would
+	_ = tb.fair.Wait(t.user, *least, tb.at) // check has refused each need that Wait refuses
 }
 
 // shareOf returns the dominant share that a tenant holds, by weight.

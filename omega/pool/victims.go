@@ -14,7 +14,7 @@ type victimSearch struct {
 	placement *placement
 
 	made  uint64       // indexes so far
-	index *preemptible // of what a guarantee may preempt, nil while it is not needed
+	index *preemptible // of the leases that a guarantee may preempt, nil while it is not needed
 }
 
 // use returns the index, made on first use.

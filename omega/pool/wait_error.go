@@ -67,7 +67,7 @@ func (e *WaitError) Error() string {
 		text += fmt.Sprintf("; it waited for %v", short(e.Waited))
 	}
 	var other *WaitError
-	if errors.As(e.cause, &other) { // its own reasons are not those of this request
+	if errors.As(e.cause, &other) { // its reasons do not apply to this request
 		return text + fmt.Sprintf(": request of %q failed: ", other.Tenant) + fault.Bare(other.condition())
 	}
 	return text + ": " + fault.Bare(e.cause)

@@ -27,8 +27,8 @@ type waiter struct {
 	lease      Lease
 	err        error
 	task       task         // to run when it is served, if it has a function
-	extra      *extra       // of a request that says more than its need, else nil
-	kept       *reservation // room that is reserved for it, else nil
+	extra      *extra       // of a request with more than a need, or nil
+	kept       *reservation // room that is reserved for it, or nil
 }
 
 // task is work that waits in the queue of its tenant. A waiter with one takes
@@ -84,9 +84,9 @@ type reservation struct {
 	owed  bool            // by a guarantee: others make room, and none is granted more
 
 	taken    []Lease   // preempted for it
-	spent    bool      // what is owed was granted, with a token of each rate
+	spent    bool      // the promised room was granted, with a token of each rate
 	renewed  bool      // the tokens are for a promise in place of this one
-	promises []promise // of what is owed, by need
+	promises []promise // of the promised room, by need
 	missing  int       // promises that have not got all
 }
 
@@ -123,7 +123,7 @@ func (w *waiter) least() *resources.Vector {
 	return &w.need
 }
 
-// label returns that of the request.
+// label returns the label of the request.
 func (w *waiter) label() string {
 	if w.extra == nil {
 		return ""
@@ -131,5 +131,5 @@ func (w *waiter) label() string {
 	return w.extra.label
 }
 
-// delayed reports whether w waits for a nearer machine and for nothing else.
+// delayed reports whether w waits only for a nearer machine.
 func (w *waiter) delayed() bool { return w.near() != nil && w.near().delayed }

@@ -36,11 +36,11 @@ func (w *wish) of(charge uint32) (short resources.Vector) {
 	return short
 }
 
-// wishing looks in the cell for room for requests, one after the other. What one of
-// them gets the next has no more.
+// wishing searches the cell for room for requests, one after the other. Room
+// granted to one request is not offered to the next.
 type wishing struct {
 	cm      *committer
-	left    resources.Vector // what the scheduler's limits leave
+	left    resources.Vector // room within the scheduler's limits
 	rooms   map[locality.Node]*rooms
 	wishes  map[locality.Node]*wish
 	lacking []resources.Vector // needs for which there is no room
@@ -48,7 +48,7 @@ type wishing struct {
 	n       int
 }
 
-// rooms are the room that is left of a machine: in the blocks, and in the cell.
+// rooms are the rest of a machine's room: in the blocks, and in the cell.
 type rooms struct {
 	room, free resources.Vector
 

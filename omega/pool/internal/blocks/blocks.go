@@ -50,8 +50,7 @@ type block struct {
 	wait resources.Vector // part that others are still leaving
 }
 
-// Order is a wish for the blocks of one machine: all of them, those of a size of
-// nothing left out.
+// Order lists the wanted blocks of one machine. Blocks of size zero are left out.
 type Order struct {
 	Node        locality.Node
 	Want        []Block
@@ -126,7 +125,8 @@ func (m *Machine) Total() (sum resources.Vector) {
 func (m *Machine) Marked() bool { return len(m.marked) > 0 }
 
 // Sync brings all up to date and returns the machines that have changed, in no order.
-// Of those that have a new ID all blocks are gone. Errors: those of the store.
+// A machine whose ID has changed was replaced: all its blocks are lost. Errors: the
+// store's.
 func (b *Blocks) Sync(ctx context.Context, now time.Time) ([]locality.Node, error) {
 	changed := make(map[locality.Node]bool)
 	mask := b.s.Limits().Machines
