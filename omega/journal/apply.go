@@ -181,7 +181,7 @@ func (c *Cell) applyBegin(at Position, e *entry) (mine bool, err error) {
 
 // applyOps applies the operations of an entry. It returns the parts of an entry of this
 // process, whose callers wait for their outcomes. An entry whose callers were told that its
-// outcome is unknown is applied as those of other processes are.
+// outcome is unknown is applied like the entries of other processes.
 func (c *Cell) applyOps(e *entry, mine bool) (own []sending, err error) {
 	if mine {
 		c.mu.Lock()

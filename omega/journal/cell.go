@@ -37,14 +37,14 @@ type Config struct {
 }
 
 // longestWait is the longest wait before an append with an unknown outcome is sent again, or a
-// walk is begun again. The first one is a thousandth of that, and each is twice the one before.
+// walk is begun again. Waits double, from a thousandth of it.
 const longestWait = time.Second
 
 // maxEntry bounds the operations of an entry, unless it is of one operation, which may be larger.
 const maxEntry = 256 << 10
 
-// Cell is a cell that is kept in a journal. Its changes, and those of its schedulers, wait
-// until the store keeps them. All else is as in memory.
+// Cell is a cell that is kept in a journal. Its changes, and its schedulers' changes, wait
+// until the store keeps them. In all other respects it behaves like a cell in memory.
 //
 // Cells are made by [Open]. A Cell is safe for concurrent use.
 type Cell struct {
@@ -64,7 +64,7 @@ type Cell struct {
 
 	saving chan struct{} // of capacity 1: has a token while a checkpoint is written
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	opening opening    // the channels are not guarded
 	saved   Position   // of the last checkpoint
 	unsaid  error      // of a checkpoint since
@@ -75,7 +75,7 @@ type Cell struct {
 	session Position  // 0 until the begin of the session was applied
 	number  uint64    // of the entry in flight, or the last one
 	checked check     // the last position that was applied, with its checks
-	closing bool      // no more is taken
+	closing bool      // no more changes are taken
 	err     error     // why nothing more is sent
 }
 
@@ -220,7 +220,7 @@ func (c *Cell) begin() error {
 		return context.Cause(c.life)
 	}
 	select {
-	case <-c.applied: // that of the begin
+	case <-c.applied: // the begin was applied
 	default:
 	}
 	return nil

@@ -34,7 +34,7 @@ const (
 type entry struct {
 	version    byte
 	kind       byte
-	session    Position // that of the entry that began it; 0 in that entry
+	session    Position // of the entry that began it; 0 in that entry
 	number     uint64   // of the session's entries, from 1
 	applied    Position
 	log, state uint32

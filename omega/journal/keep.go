@@ -25,7 +25,7 @@ type tending struct {
 	holds     bool                   // this session may have schedulers that end with it
 	reaping   bool                   // a goroutine runs reap
 	asked     bool                   // all that expired sessions hold may be released
-	spent     []spending             // what was released unasked
+	spent     []spending             // room released unasked
 }
 
 // spending is a part of the cell that was released.
@@ -148,7 +148,7 @@ func (c *Cell) applyKeep(at Position, e *entry, mine bool) (own []sending, err e
 	return own, nil
 }
 
-// forget drops what was released too long ago to count. Called with mu held.
+// forget drops releases that are too old to count. Called with mu held.
 func (c *Cell) forget() {
 	t := &c.tending
 	t.spent = slices.DeleteFunc(t.spent, func(one spending) bool { return time.Since(one.at) >= spentFor*c.cfg.TTL })
@@ -194,7 +194,7 @@ func (c *Cell) tendAll() {
 	}
 }
 
-// tend does what is due and returns the time until something else is.
+// tend does the work that is due, and returns the time until the next work.
 func (c *Cell) tend(now time.Time) time.Duration {
 	c.mu.Lock()
 	t := &c.tending

@@ -17,7 +17,7 @@ const (
 	reapStep = 1024
 	// reapEvery apart.
 	reapEvery = 50 * time.Millisecond
-	// spentFor is for how many TTLs what was released counts.
+	// spentFor is the number of TTLs for which a release counts.
 	spentFor = 10
 )
 
@@ -66,7 +66,7 @@ func (c *Cell) tell(ctx context.Context, k keeping) error {
 	}
 }
 
-// reap releases what expired sessions have left, while it is this session that has to.
+// reap releases the room of expired sessions, while this session is the one to do so.
 func (c *Cell) reap() {
 	defer func() {
 		c.mu.Lock()

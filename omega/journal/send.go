@@ -51,7 +51,7 @@ func (s *sending) fail(err error) {
 	}
 }
 
-// send appends what is in the queue, an entry at a time, until the session has ended.
+// send appends the queue, an entry at a time, until the session has ended.
 func (c *Cell) send() {
 	var data []byte
 	for {
@@ -116,7 +116,8 @@ func (c *Cell) batch() (e entry, ok bool) {
 }
 
 // append appends an entry, again and again while the outcome is unknown. It reports
-// whether the entry was applied meanwhile: then the token of that is taken.
+// whether the log has returned the entry, and this process has applied it,
+// meanwhile. Then append has consumed the signal of c.applied.
 func (c *Cell) append(data []byte) (applied bool, err error) {
 	for wait := longestWait / 1000; ; wait = min(2*wait+1, longestWait) {
 		err := c.store.Append(c.life, data)

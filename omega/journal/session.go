@@ -26,7 +26,7 @@ type session struct {
 // finds the same, whatever its clock says.
 const (
 	keepSession   = iota + 1 // keeps the writer's session: its TTL
-	expireSession            // ends a session: its number, and that of its last entry
+	expireSession            // ends a session: its number, and the number of its last entry
 	settleSession            // the schedulers of an expired session are gone: its number
 	spendShare               // of the cell, in millionths, is released of expired sessions: see [Cell.reap]
 	askShare                 // all of it may be
@@ -82,7 +82,7 @@ func (e *entry) announce(ttl time.Duration) {
 	e.applied, e.log, e.state = 0, latest, uint32(min(ttl.Milliseconds(), 1<<32-1))
 }
 
-// announced returns what an entry announces.
+// announced returns the version and the TTL that an entry announces.
 func (e *entry) announced() (knows byte, ttl time.Duration, ok bool) {
 	ok = e.kind == opsEntry && e.applied == 0 && e.log > oldest && len(e.body) == 0
 	return byte(min(e.log, latest)), time.Duration(e.state) * time.Millisecond, ok

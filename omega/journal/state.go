@@ -54,7 +54,7 @@ func (s *state) outcome(d uint64) {
 	s.digest = crc32.Update(s.digest, castagnoli(), b[:])
 }
 
-// compare compares the checks of the next entry with those of this copy, if it has them still.
+// compare compares the checks of the next entry with this copy's, if it still has them.
 func (s *state) compare(e *entry) error {
 	have := s.checks[e.applied%remembered]
 	switch {
