@@ -109,7 +109,7 @@ type Cell struct {
 	owners    map[string]*owner
 	enrolled  uint64  // schedulers that have ever registered
 	makers    uint64  // Schedulers that were ever made, successors among them
-	departed  counted // what schedulers that have left have counted
+	departed  counted // the counts of schedulers that have left
 
 	lastReservation ReservationID
 }

@@ -178,7 +178,7 @@ func (c *Cell) liveIn(val *version) []Allocation {
 	return c.allocations(val, &held)
 }
 
-// allocations describes what was held of a machine to the outside.
+// allocations returns the allocations on a machine for the caller.
 func (c *Cell) allocations(val *version, held *held) []Allocation {
 	allocations := make([]Allocation, 0, len(held.all))
 	for h, rec := range held.records() {

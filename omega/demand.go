@@ -76,7 +76,7 @@ func (d *demand) met(rooms iter.Seq[*resources.Vector]) bool {
 	return p.enough() && (p.firstFit() || p.search())
 }
 
-// packing is a demand of needs that differ, and the rooms that are of use to it.
+// packing is a demand of needs that differ, and the rooms that it can use.
 type packing struct {
 	demand *demand
 	rooms  []resources.Vector
@@ -188,7 +188,8 @@ func (p *packing) place(at int) bool {
 	return false
 }
 
-// demands are alternatives: one of them is to be met. A call of WaitMark has none.
+// demands lists alternatives: meeting one wakes the waiter. A call of WaitMark has
+// none.
 type demands []demand
 
 // usable reports whether room is enough for one need of one of them.

@@ -34,7 +34,8 @@ const (
 //     used again the gang was decided before, and the helper learns that from status.
 //  5. A reader that meets an undecided gang finds the value in prev. The reader keeps that
 //     version, then looks whether prev still points to it. The gang's scheduler drops
-//     prev, then looks whether the version is kept. One of them sees the other.
+//     prev, then looks whether the version is kept. Each writes before it reads, so at
+//     least one sees the other's write.
 //
 // spin checks this, and finds a fault where a rule is left out: internal/spin/regang.pml.
 type gang struct {

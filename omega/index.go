@@ -53,8 +53,8 @@ type block struct {
 	loose bool
 }
 
-// shares turns amounts into comparable numbers. It holds the first kinds, up to
-// three, of which a machine had some free, and the inverse of that amount.
+// shares turns amounts into comparable numbers. It holds up to three kinds, the
+// first ones with free room on a machine, and the inverse of that amount for each.
 type shares struct {
 	kind [3]int
 	unit [3]float64 // 0 where there is no kind yet

@@ -186,7 +186,7 @@ func (s *Scheduler) commitThrough(ctx context.Context, tx *Txn) (granted int, er
 	} else {
 		s.show(op.tx)
 		s.counts.note(op.tx, op.granted)
-		tx.learn(op.tx)
+		tx.adoptOutcome(op.tx)
 		tx.end()
 	}
 	op.tx.Reset()
@@ -210,8 +210,8 @@ func (t *Txn) copy(o *Txn) {
 	}
 }
 
-// learn gives t the outcome of its copy.
-func (t *Txn) learn(o *Txn) {
+// adoptOutcome copies into t the outcome of o, its copy that was committed.
+func (t *Txn) adoptOutcome(o *Txn) {
 	t.cell = o.cell
 	t.items = append(t.items[:0], o.items...)
 	t.reserves = append(t.reserves[:0], o.reserves...)

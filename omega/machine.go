@@ -12,7 +12,7 @@ import (
 // Machine describes a machine to be added to a cell.
 type Machine struct {
 	Name     string           // as [resources.CheckName] has it; unique in the cell
-	Capacity resources.Vector // what its allocations may add up to
+	Capacity resources.Vector // the largest sum of its allocations
 	// Attributes say what else the machine has, for placement constraints. Keys
 	// and values are as [resources.CheckName] has it; a value may be empty. The
 	// cell keeps a copy; those that it returns are shared and read only.
@@ -114,7 +114,7 @@ type spec struct {
 // Invariant, in every version that is a machine's value: free plus the needs
 // of the live allocations is the capacity; a removed machine has neither.
 type version struct {
-	// What a snapshot copies comes first, in as few cache lines as it takes.
+	// The fields that a snapshot copies come first, in as few cache lines as possible.
 
 	// op is the gang that put this version in place, nil for a commit to this
 	// machine alone. Until op is decided the machine's value is still prev; if

@@ -81,8 +81,9 @@ func (o *owner) push(c *Cell, m Mark) {
 	}
 }
 
-// prune replaces the list from head, unless it has changed since, by what
-// still stands of it, and returns that, newest first. Numbers stay.
+// prune drops the marks of released allocations from the list that begins at head,
+// and returns the rest, newest first. Numbers stay. It leaves a list with a new
+// head as it is.
 func (o *owner) prune(c *Cell, head *markNode) []*markNode {
 	var standing []*markNode
 	total := 0
@@ -92,8 +93,8 @@ func (o *owner) prune(c *Cell, head *markNode) []*markNode {
 			standing = append(standing, n)
 		}
 	}
-	// A cut in progress wants to know what was released since it began. What was
-	// found released in an even epoch was so before the next cut began.
+	// A cut in progress needs the releases since it began. An allocation found
+	// released in an even epoch was released before the next cut began.
 	if (total > len(standing) || head != nil && head.kept < total) && c.epoch.Load()&1 == 0 {
 		list := &markNode{last: head.last}
 		for i, n := range slices.Backward(standing) {

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// missing returns what of need is not in have.
+// missing returns the part of need that have lacks.
 func missing(need, have *resources.Vector) (v resources.Vector) {
 	for k, q := range need {
 		v[k] = max(0, q-have[k])

@@ -11,7 +11,7 @@ import "github.com/cellsched/cellsched/omega/internal/atomics"
 type numbers struct {
 	at segments[atomics.Pointer[tally]]
 
-	mu    atomics.Mutex // guards what follows; held for a few lines
+	mu    atomics.Mutex // guards the fields below; held for a few lines
 	used  uint32        // places
 	spare []uint32      // numbers to be given out, of places used before
 }

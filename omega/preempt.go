@@ -11,8 +11,8 @@ import (
 // It is immutable.
 type leaving []leaver
 
-// leaver is one of them: it is gone once its owner has released it, and by
-// until at the latest.
+// leaver is a preempted allocation that may still run. It ends when its owner
+// releases it, at until at the latest.
 type leaver struct {
 	id    AllocationID
 	need  resources.Vector
@@ -114,7 +114,7 @@ func (l leaving) last(some leaving) int {
 	return -1
 }
 
-// running returns what an allocation may run with at now. A zero now may be after
+// running returns the amount that an allocation may run with at now. A zero now may be after
 // any deadline.
 func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 	if rec.ext == nil || now.IsZero() || c.remaining(rec.ext.after, now) == nil {

@@ -177,12 +177,12 @@ func (p *preparing) within(unit []item) bool {
 	if p.claimed == nil {
 		p.claimed = p.tx.claimed()
 	}
-	p.charged.flush() // so that what it holds includes the claims before
+	p.charged.flush() // so that its usage includes the claims before
 	after := o.held.load()
 	for i := range unit {
 		after = after.Add(unit[i].claim.Need)
 	}
-	// What is live now was counted above: it is taken off after it has died.
+	// An allocation that is live now was counted above: it is taken off after it has died.
 	var credit resources.Vector
 	for i := range p.tx.items {
 		it := &p.tx.items[i]

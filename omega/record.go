@@ -67,7 +67,7 @@ type record struct {
 // extension describes an allocation that waits for preempted ones to leave.
 type extension struct {
 	after *leaving         // must have left before it may start
-	had   resources.Vector // what it runs with before that, if it was resized
+	had   resources.Vector // the amount that it runs with before that, if it was resized
 }
 
 func (r *record) mayTake(o *owner) bool {
@@ -96,7 +96,7 @@ func (c *Cell) record(a AllocationID) (rec record, ok bool) {
 	return rec, ok
 }
 
-// tallyOf returns what a is charged to, live or not, and nil if the cell does not have it
+// tallyOf returns the tally that a is charged to, live or not, and nil if the cell does not have it
 // (any more). It is record for a caller that needs no more: it reads no need.
 func (c *Cell) tallyOf(a AllocationID) *tally {
 	if !c.may(a) {

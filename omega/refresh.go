@@ -106,7 +106,7 @@ func (s *Snapshot) compareBlocks(u *updating, first []uint32, n int) {
 	}
 }
 
-// flush keeps what machines have become.
+// flush keeps the present states of machines.
 func (s *Snapshot) flush(u *updating) {
 	nodes := u.nodes[:u.n]
 	u.n = 0
@@ -162,7 +162,7 @@ func (v *version) differs(old *version, exact bool) bool {
 	return old == nil || v != old && (!exact && v.epoch&1 == 0 || v.seq != old.seq)
 }
 
-// renew makes raw what the snapshot saw of a machine.
+// renew sets raw to the state of a machine that the snapshot saw.
 func (s *Snapshot) renew(u *updating, node int, raw *object) {
 	val, settled := raw.V.value()
 	word, bit := node/64, uint64(1)<<(node%64)

@@ -43,7 +43,7 @@ type RefusalError struct {
 	Free      resources.Vector
 	Condition Condition // of the machine at that moment
 	Changed   bool      // a coarse conflict: Need may well fit in Free
-	// Held and Limit: what the scheduler held and may hold, if that is the reason.
+	// Held and Limit: the scheduler's usage and its limit, if the limit is the reason.
 	Held, Limit resources.Vector
 	// Precedence is that of the claim; Lowest and Highest are the bounds of the scheduler,
 	// if these are the reason.
@@ -136,7 +136,7 @@ func (e *RefusalError) allocation() string {
 // Unwrap returns the reason.
 func (e *RefusalError) Unwrap() error { return e.Reason }
 
-// never returns the need of a wait, the capacity, and what is missing of it.
+// never returns the need of a wait, the capacity, and the missing part.
 func (e *RefusalError) never() string {
 	need, of := "need "+e.Space.Format(e.Need), "largest of"
 	if e.Tasks > 1 {

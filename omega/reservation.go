@@ -13,9 +13,9 @@ import (
 type ReservationID uint64
 
 // Reservation is room that a cell keeps for one need which does not fit yet: on one
-// machine or, for a gang, on several. It takes what is free there and what becomes free,
-// up to the need, kind by kind. A claim that names it is granted that room, in the step
-// that ends it.
+// machine or, for a gang, on several. It collects free room there, now and as it is
+// freed, up to the need, kind by kind. A claim that names it is granted that room, in
+// the step that ends it.
 //
 // Reservations are in one order: higher precedence first, then the older. The first keeps
 // room, and the next ones do as far as all together stay within [Config.Reserved]; the
@@ -57,7 +57,7 @@ type reserving struct {
 	until  time.Time
 	id     ReservationID // of the one that it ends, or has begun
 	end    bool
-	err    error // of what has become of it
+	err    error // of its outcome
 }
 
 // Reserve adds a reservation for claims that are needed at once, and returns its number,
@@ -103,7 +103,7 @@ func (t *Txn) Reservation(i int) (ReservationID, error) {
 	return t.reserves[i].id, t.reserves[i].err
 }
 
-// checkReserves validates what t reserves.
+// checkReserves validates the reservations of t.
 func (t *Txn) checkReserves(s *Scheduler) error {
 	for i := range t.reserves {
 		r := &t.reserves[i]

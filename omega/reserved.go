@@ -91,7 +91,7 @@ func (v *version) setReserved(r reserved) {
 // they choose are the same each time makes no difference.
 type reserved []keeps
 
-// keeps is a part of a reservation on one machine, and what is left of it.
+// keeps is one machine's share of a reservation, with the amount not yet claimed.
 type keeps struct {
 	by   *reservation
 	need resources.Vector
@@ -111,8 +111,8 @@ func (r reserved) room(free *resources.Vector, p Precedence, id ReservationID) (
 	return room
 }
 
-// beside returns the amount of which a claim of need at that precedence has room for it: the
-// need, and what is kept of the same kinds.
+// beside returns the free room that a claim of need requires at a precedence: the need, and
+// in its kinds the room of the reservations that come before it.
 func (r reserved) beside(need resources.Vector, p Precedence) resources.Vector {
 	for i := range r {
 		if r[i].by.precedence < p {
@@ -150,7 +150,7 @@ func (r reserved) without(id ReservationID, now time.Time) reserved {
 	return slices.DeleteFunc(slices.Clone(r), gone)
 }
 
-// granted returns what is left once a claim that names reservation id was granted need.
+// granted returns the rest once a claim that names reservation id was granted need.
 func (r reserved) granted(id ReservationID, need *resources.Vector) reserved {
 	at := r.find(id)
 	if at < 0 {
@@ -170,7 +170,7 @@ func (v *version) roomFor(o *owner, now time.Time) resources.Vector {
 	return v.reserved().without(0, now).room(&free, o.limits.Lowest, 0)
 }
 
-// fills reports whether the machine has room for what is left of a reservation's part.
+// fills reports whether the machine has room for the rest of a reservation's part.
 func (v *version) fills(by *reservation) bool {
 	r := v.reserved()
 	at := r.find(by.id)

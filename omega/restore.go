@@ -13,7 +13,7 @@ import (
 
 // The errors of Restore.
 var (
-	// ErrDamaged: what is read is not a saved cell, or not as it was saved.
+	// ErrDamaged: the data is no saved cell, or differs from the saved one.
 	ErrDamaged = frames.ErrDamaged
 	// ErrVersion: the cell was saved in a format that this version of the
 	// package does not know.

@@ -97,7 +97,7 @@ func (d *restorer) reservations() {
 	}
 }
 
-// part reads what is reserved on one machine.
+// part reads the room reserved on one machine.
 func (d *restorer) part(r *lined) {
 	node := uint32(d.Below(uint64(d.cell.nodes.Load()), "machine of a reservation"))
 	generation := uint32(d.Below(lastGeneration+1, "generation"))

@@ -33,7 +33,7 @@ type Scheduler struct {
 	waits  atomics.Bool   // held by a Wait in progress, and by Leave while it passes the token on
 	shown  uint64         // the number of the last mark that a Wait has told of
 	told   atomics.Uint64 // the same of WaitMark
-	heard  atomics.Uint64 // what WaitNews has told of
+	heard  atomics.Uint64 // the news that WaitNews has returned
 
 	// The tallies that claims are charged to.
 	charges map[charge]*tally
@@ -42,7 +42,7 @@ type Scheduler struct {
 	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
 
 	doubt *Operation // the commit that has no outcome yet; nil for a cell without a journal
-	sent  *Txn       // what commits through a journal use again
+	sent  *Txn       // reused by commits through a journal
 
 	_ [72]byte // to whole pairs of cache lines, of which no other object has a part
 }
@@ -69,12 +69,12 @@ type owner struct {
 	heard    atomics.Uint64 // how much there is to tell of
 
 	// preempting counts the commits in progress that may preempt, a predecessor's
-	// too: what they have preempted may not be marked yet.
+	// too: allocations that they have preempted may not be marked yet.
 	preempting atomics.Int64
 
 	tallies
 
-	mu       atomics.Mutex // held to add a tally; guards what follows
+	mu       atomics.Mutex // held to add a tally; guards the fields below
 	byCharge map[charge]*tally
 	left     atomics.Bool // written with mu held, read without
 
@@ -316,7 +316,7 @@ func (s *Scheduler) Allocations() iter.Seq[Allocation] {
 	}
 }
 
-// charged returns what a claim is charged to.
+// charged returns the tally that a claim is charged to.
 func (s *Scheduler) charged(a Account, p Precedence) *tally {
 	if t := s.last; t != nil && t.account == a && t.precedence == p {
 		return t

@@ -43,7 +43,7 @@ func used(raw *object, old, next *version) *object {
 	return raw
 }
 
-// note puts into tx what apply needs of the scheduler's snapshot.
+// note puts into tx the parts of the scheduler's snapshot that apply needs.
 func (s *Scheduler) note(tx *Txn) {
 	snap := s.snap
 	if snap != nil && snap.lapsed {
@@ -68,7 +68,7 @@ func (s *Scheduler) note(tx *Txn) {
 	}
 }
 
-// show copies into the scheduler's snapshot what apply saw.
+// show copies into the scheduler's snapshot the states that apply saw.
 func (s *Scheduler) show(tx *Txn) {
 	for i := range tx.sights {
 		at := &tx.sights[i]

@@ -126,7 +126,7 @@ func (t table) grow(n uint32) slot {
 // far returns where the record of slot n is, if that is far.
 func (t table) far(n uint32) *atomics.Pointer[record] { return once(&t.more).far.grow(n) }
 
-// once returns what p points to, which it makes where needed.
+// once returns the value that p points to. It makes the value if there is none.
 func once[T any](p *atomic.Pointer[T]) *T {
 	if v := p.Load(); v != nil {
 		return v
@@ -182,7 +182,7 @@ func (t table) reserve(l *live, im *image) (n uint32, own slot) {
 	return 0, nil
 }
 
-// fill writes what im has besides meta into slot n, which is the caller's.
+// fill writes all of im but meta into slot n, which is the caller's.
 func (t table) fill(n uint32, own slot, im *image) {
 	if im.meta&metaFar != 0 {
 		t.setFar(n, im.far)
@@ -227,7 +227,7 @@ func (t table) vacate(n uint32, own slot, seq uint64) {
 	own.meta().Store(0)
 }
 
-// image reads what a slot has besides seq.
+// image reads all of a slot but seq.
 func (t table) image(n uint32, at slot, im *image) {
 	im.meta = at.meta().Load()
 	if im.meta&metaFar != 0 {
@@ -292,7 +292,8 @@ func (t table) look(n uint32, rec *record) (seq uint64, ok bool) {
 }
 
 // release gives the caller alone the right to release a, if o has that, and returns its
-// slot, its tally and what it needs, or why it cannot. What another owner has, has a tally.
+// slot, its tally and what it needs, or why it cannot. An allocation of another owner
+// always has a tally.
 //
 // Once seq says that a is being released nothing else of the slot is written, so that the
 // need is read in place. Before that, meta is a's if seq is still a's afterwards.

@@ -33,8 +33,8 @@ type Snapshot struct {
 	late   int  // how many
 
 	taken Mask // the machines with less free here than in val
-	// absorbed are machines of which a commit of the scheduler's own has copied what
-	// others had changed: the next refresh is to tell of that.
+	// absorbed is the set of machines whose foreign changes an own commit has
+	// copied. The next refresh reports them.
 	absorbed Mask
 
 	// By block of stamped machines: the stamp when the block was copied, if it
@@ -48,7 +48,7 @@ type Snapshot struct {
 
 	lapsed bool // reservations were over at that time, and their room is free here
 
-	loaded int64 // has no meaning: what is loaded for the caches alone has to end somewhere
+	loaded int64 // has no meaning: a load for the caches alone has to be stored somewhere
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
@@ -142,7 +142,7 @@ func (s *Snapshot) Space() *resources.Space {
 	return s.cell.space
 }
 
-// describe sets st to the state of a machine, with what is free of it here.
+// describe sets st to the state of a machine, with its free room in s.
 func (s *Snapshot) describe(node int, st *MachineState) {
 	val := s.val[node]
 	val.describe(st)
@@ -174,7 +174,7 @@ func (s *Snapshot) lapse(visit func(node int)) {
 	}
 }
 
-// giveBack undoes what was taken.
+// giveBack returns the room that was taken.
 func (s *Snapshot) giveBack() {
 	for i, w := range s.taken {
 		for ; w != 0; w &= w - 1 {
@@ -254,7 +254,7 @@ func (s *Snapshot) put(node int, raw *object, val *version, settled bool) {
 	s.copy(node, val)
 }
 
-// copy copies what searches read of a machine.
+// copy copies the parts of a machine that searches read.
 func (s *Snapshot) copy(node int, val *version) {
 	s.val[node] = val
 	if known := &s.ids[node]; known.spec != val.spec {

@@ -15,9 +15,9 @@ import (
 //
 // From then on commits of the old scheduler and its deputies fail with [ErrSuperseded].
 // After the return none of them is granted a claim, begins a job or ends one. Releases
-// that had begun may still take effect, and marks and charges of earlier changes may
-// still follow. If its goroutine ended in the middle of a commit, the claims of that
-// commit stay charged for good.
+// that had begun may still take effect. Marks and charges of changes that began before
+// Replace may appear after it. If its goroutine ended in the middle of a commit, the
+// claims of that commit stay charged for good.
 //
 // Cost: one swap for each machine. Errors: [ErrUnknown].
 func (c *Cell) Replace(name string) (*Scheduler, error) {

@@ -78,7 +78,7 @@ type Txn struct {
 	keys               []uint64 // to sort order by
 	sights             []sight  // machines as the commit found and left them, for the snapshot
 	refusals           []refusal
-	gone               []record  // of what claims exchange and preempt
+	gone               []record  // of allocations that claims exchange and preempt
 	remnants           []remnant // of divisible victims
 	like               likeness
 	cell               *Cell          // where it was committed, nil before
@@ -94,7 +94,7 @@ type Txn struct {
 	retries, preempted uint64         // for the scheduler's counts
 	at                 time.Time      // of the snapshot, where that has shown the room of reservations that were over
 
-	// What order and sights begin with, so that few items need no more memory.
+	// The first memory of order and sights, so that few items need no more.
 	fewOrder  [16]int32
 	fewSights [1]sight
 
@@ -133,7 +133,7 @@ func (t *Txn) Claim(c Claim) int {
 }
 
 // Release adds the release of an allocation and returns its item number.
-// Releasing what was preempted or lost acknowledges it.
+// Releasing a preempted or lost allocation acknowledges its mark.
 func (t *Txn) Release(a AllocationID) int {
 	if t == nil {
 		return -1

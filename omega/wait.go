@@ -94,7 +94,7 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 			snap.update(nil)
 			return nil
 		}
-		// It looks only once it is in the line again: what changes later wakes it.
+		// It looks only once it is in the line again: each later change wakes it.
 		w.woken = atomics.NewEvent[wakeToken]()
 		c.enter(w)
 	}
@@ -147,7 +147,7 @@ func (s *Scheduler) waitable(needs []resources.Vector) error {
 	return s.owner.limits.allow(s.owner.name, len(needs), &sum, s.cell.space)
 }
 
-// look refreshes the snapshot and tells whether a Wait is over, and with what.
+// look refreshes the snapshot. It reports whether a Wait is over, and with which result.
 func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
 	last, marked := s.owner.newer(s.cell, s.shown)
 	fits := snap.news(w.demands)

@@ -42,10 +42,10 @@ type thread struct {
 
 func (t *thread) runnable() bool { return !t.ended && (t.ready == nil || t.ready()) }
 
-// Go adds a thread. The scenario calls it, before the run begins. What the body
-// does before its first atomic operation happens together with that, and what
-// it does after one together with that one. It must not end its goroutine, as
-// require does in a test: what it finds is for the check.
+// Go adds a thread. The scenario calls it, before the run begins. Code of the body
+// before the first atomic operation runs in one step with it; code after an
+// operation runs in one step with that operation. The body must not end its
+// goroutine, as require does in a test: the check judges its results.
 func (r *Run) Go(name string, body func()) {
 	t := &thread{name: name, on: r.explorer.coroutine(len(r.threads))}
 	t.on.body = func() {

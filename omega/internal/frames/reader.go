@@ -167,7 +167,7 @@ func (f *Reader) Varint() int64 {
 	return int64(x>>1) ^ -int64(x&1)
 }
 
-// Bool reads a bit. What it is about is for the error.
+// Bool reads a bit; what names the value in errors.
 func (f *Reader) Bool(what string) bool { return f.Below(2, what) == 1 }
 
 // Text takes as much memory as there is text, whatever its length claims.
@@ -181,7 +181,7 @@ func (f *Reader) Text() string {
 	return string(s)
 }
 
-// Vector reads a vector. What it is about is for the error.
+// Vector reads a vector; what names the value in errors.
 func (f *Reader) Vector(what string) (v resources.Vector) {
 	kinds := f.Below(1<<resources.MaxKinds, what)
 	for k := range v {

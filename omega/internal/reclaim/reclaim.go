@@ -92,7 +92,7 @@ func NewMaker[V any](number uint64) Maker[V] {
 func (m *Maker[V]) Number() uint32 { return m.number }
 
 // Spare returns an object to be put into a word by a swap of its own, or nil if the maker
-// has none. What V has in it is what an earlier use has left.
+// has none. Its value still holds the data of an earlier use.
 func (m *Maker[V]) Spare() *Object[V] {
 	last := len(m.spare) - 1
 	if last < 0 {
