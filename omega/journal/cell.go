@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -161,12 +162,25 @@ func (c *Cell) load(ctx context.Context) error {
 	}
 	s, err := restore(r, at, c.cfg.First.Space)
 	if err = errors.Join(err, r.Close()); err != nil {
-		return err
+		return unrestored(at, err)
 	}
 	if c.state, c.saved = *s, at; c.state.version >= latest {
 		close(c.tending.risen)
 	}
 	return c.state.cell.SetJournal((*batcher)(c))
+}
+
+// unrestored returns the error of a checkpoint at a position. A damaged cell in it is a damaged
+// checkpoint, and a cell of a later format is one of a later version.
+func unrestored(at Position, err error) error {
+	what := fmt.Sprintf("checkpoint at position %d", at)
+	switch {
+	case errors.Is(err, omega.ErrDamaged):
+		return fault.New("journal", what, err, ErrDamaged)
+	case errors.Is(err, omega.ErrVersion):
+		return fault.New("journal", what, err, ErrVersion)
+	}
+	return fault.New("journal", what, err)
 }
 
 // opening holds the news of the applier for the goroutine that opens the cell.

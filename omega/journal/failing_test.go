@@ -210,6 +210,8 @@ func TestCell_FailsOnceItsSessionHasExpired(t *testing.T) {
 		m, _ := cell.Machine("m0")
 		err := cell.Drain(m)
 		require.ErrorIs(t, err, journal.ErrExpired)
+		require.ErrorIs(t, err, omega.ErrJournal)
+		onePackage(t, err)
 		require.NotErrorIs(t, err, omega.ErrOutcome)
 		require.ErrorIs(t, cell.Close(t.Context()), journal.ErrExpired)
 		after := open(t, sim.Client(), first(1))

@@ -173,7 +173,7 @@ func (c *Cell) applyEnd(e *entry, mine bool) error {
 // expire ends the journal of a process whose session was ended. No copy applies what is in
 // flight: it comes behind the end.
 func (c *Cell) expire(at Position) error {
-	err := fmt.Errorf("%w: at position %d", ErrExpired, at)
+	err := failed(fmt.Errorf("%w: at position %d", ErrExpired, at))
 	c.refuse(err)
 	return err
 }

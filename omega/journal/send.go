@@ -146,7 +146,7 @@ func (c *Cell) fail(err error) {
 	c.mu.Lock()
 	if c.err == nil {
 		if c.err = err; !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFailed) {
-			c.err = fault.New("journal", fault.Bare(ErrFailed), err, ErrFailed)
+			c.err = failed(err)
 		}
 	}
 	err = c.err
@@ -160,6 +160,9 @@ func (c *Cell) fail(err error) {
 		queue[i].fail(err)
 	}
 }
+
+// failed returns the error of a journal that takes no more changes, with the reason.
+func failed(err error) error { return fault.New("journal", fault.Bare(ErrFailed), err, ErrFailed) }
 
 // Err returns nil while the journal takes changes, else the reason that it does not: an
 // error that wraps [ErrFailed] or [ErrClosed].
