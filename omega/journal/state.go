@@ -120,10 +120,11 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 	if version < oldest || version > latest {
 		return nil, fmt.Errorf("%w: checkpoint of version %d, want %d to %d", ErrVersion, version, oldest, latest)
 	}
-	n, size := int(binary.LittleEndian.Uint32(fields[16:])), sessionSize(version)
-	if n > 2*maxSessions {
-		return nil, fmt.Errorf("%w: checkpoint of %d sessions, want at most %d", ErrDamaged, n, 2*maxSessions)
+	count, size := binary.LittleEndian.Uint32(fields[16:]), sessionSize(version)
+	if count > 2*maxSessions { // before it is an int, which may be negative where it has 32 bits
+		return nil, fmt.Errorf("%w: checkpoint of %d sessions, want at most %d", ErrDamaged, count, 2*maxSessions)
 	}
+	n := int(count)
 	table := make([]byte, size*n+4)
 	if _, err := io.ReadFull(in, table); err != nil {
 		return nil, fmt.Errorf("%w: sessions of a checkpoint: %w", ErrDamaged, err)
