@@ -195,12 +195,17 @@ type Ranking struct {
 	Loss func(a Allocation) int64
 	// Level returns how near a machine is. If it is nil, all are equally near.
 	Level func(locality.Node) locality.Level
+
+	claim Precedence // of the claim, if known
+	known bool       // else it is the lowest that the scheduler may claim at
 }
 
-// RankBelow returns the ranking by precedence: allocations of a precedence below p are
-// preempted, the lowest first.
+// RankBelow returns the ranking by precedence for a claim at p: allocations of a precedence
+// below p are preempted, the lowest first. Room that is reserved below p counts as free,
+// also where Of is replaced.
 func RankBelow(p Precedence) Ranking {
-	return Ranking{Of: func(a Allocation, _ resources.Vector) (int, bool) { return int(a.Precedence), a.Precedence < p }}
+	of := func(a Allocation, _ resources.Vector) (int, bool) { return int(a.Precedence), a.Precedence < p }
+	return Ranking{Of: of, claim: p, known: true}
 }
 
 // choose chooses victims among allocations of one machine, of a cell with a total.
@@ -249,8 +254,10 @@ func (a *Victims) ids(of []Allocation) (ids []AllocationID) {
 
 // FindOrPreempt is [Snapshot.Find]. If that finds nothing, it chooses a machine and
 // victims there that make room for the need ([Victims.Compare], then the lowest number),
-// and returns false if there are none. Commit a [Claim] with these victims. The ranking
-// has counted their losses, so that the next choice goes on from there.
+// and returns false if there are none. The victims may be none: the need then fits in room
+// that is free or reserved below the precedence of [RankBelow]. Commit a [Claim] at that
+// precedence with these victims. The ranking has counted their losses, so that the next
+// choice goes on from there.
 //
 // It reads allocations as they are now, maybe newer than the snapshot, and uses no room
 // taken in the snapshot. Cost: as Find, and then O(machines + a log a) in their
@@ -265,6 +272,10 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 	for m := range s.Machines() {
 		total = total.Add(m.Capacity)
 	}
+	least := s.owner.limits.Lowest // precedence of the reservations that stay
+	if r.known {
+		least = max(least, r.claim)
+	}
 	var best Victims
 	var at []Allocation
 	var free resources.Vector
@@ -277,7 +288,7 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 		if val.spec.id != id || val.cond != Ready || !rest || !resources.Fits(&q.Need, &val.spec.Capacity) {
 			continue
 		}
-		need := val.reserved().beside(q.Need, s.owner.limits.Lowest)
+		need := val.reserved().beside(q.Need, least)
 		v, chosen := r.choose(&need, room, of, &total)
 		if !chosen {
 			continue

@@ -272,3 +272,50 @@ func TestFindOrPreempt_LeavesTakenRoomAlone(t *testing.T) {
 	_, _, ok = snap.FindOrPreempt(omega.Query{Need: resources.Vector{6}}, omega.NextFit(), omega.RankBelow(1))
 	require.False(t, ok)
 }
+
+// A scheduler may claim at several precedences. The need leaves room for the reservations
+// that its claim has to leave room for, and for no other.
+func TestFindOrPreempt_TakesReservedRoomByTheClaimsPrecedence(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{4})
+	low, err := cell.Register("low", omega.Limits{Highest: 3})
+	require.NoError(t, err)
+	held, err := send(t, low, claim(ids[0], 2))
+	require.NoError(t, err)
+	reserved(t, low, later, omega.Claim{Machine: ids[0], Need: resources.Vector{4}, Precedence: 3})
+	high, err := cell.Register("high", omega.Limits{Highest: 5})
+	require.NoError(t, err)
+	only5, err := cell.Register("only 5", omega.Limits{Lowest: 5, Highest: 5})
+	require.NoError(t, err)
+
+	all := omega.Ranking{Of: func(omega.Allocation, resources.Vector) (int, bool) { return 0, true }}
+	at := func(p omega.Precedence) omega.Ranking { r := omega.RankBelow(p); r.Of = all.Of; return r }
+	tests := map[string]struct {
+		by      *omega.Scheduler
+		need    int64
+		ranking omega.Ranking
+		victims []omega.AllocationID
+		none    bool
+	}{
+		"room that is free":                {by: high, need: 2, ranking: omega.RankBelow(5)},
+		"room of a victim":                 {by: high, need: 4, ranking: omega.RankBelow(5), victims: held},
+		"at its precedence, it stays":      {by: high, need: 1, ranking: omega.RankBelow(3), none: true},
+		"a ranking of one's own":           {by: high, need: 3, ranking: at(4), victims: held},
+		"and at its precedence":            {by: high, need: 3, ranking: at(3), none: true},
+		"of no precedence":                 {by: high, need: 1, ranking: all, none: true},
+		"it claims at its lowest at least": {by: only5, need: 3, ranking: all, victims: held},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := tt.by.Snapshot()
+			snap.Refresh(clock)
+			m, victims, ok := snap.FindOrPreempt(omega.Query{Need: resources.Vector{tt.need}}, omega.NextFit(), tt.ranking)
+			require.Equal(t, !tt.none, ok)
+			require.Equal(t, tt.victims, victims)
+			if ok {
+				require.Equal(t, ids[0], m)
+			}
+		})
+	}
+	_, err = sendAt(t, high, clock, omega.Claim{Machine: ids[0], Need: resources.Vector{4}, Precedence: 5, Victims: held})
+	require.NoError(t, err, "the cell grants what was found")
+}

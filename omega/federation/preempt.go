@@ -134,17 +134,19 @@ func (v *Verifier) fair(ctx context.Context, l *launch) omega.Ranking {
 	if err != nil {
 		return omega.Ranking{Of: func(omega.Allocation, resources.Vector) (int, bool) { return 0, false }}
 	}
-	return omega.Ranking{
-		Of: func(a omega.Allocation, _ resources.Vector) (rank int, ok bool) {
-			i, known := index[a.Account]
-			if !known || a.Precedence > l.Precedence {
-				return 0, false
-			}
-			return p.Rank(i)
-		},
-		Lose: func(a omega.Allocation, _ resources.Vector) bool { return p.Lose(index[a.Account], a.Need) },
-		Keep: func(a omega.Allocation) { p.Keep(index[a.Account], a.Need) },
+	// The claim is one higher, to preempt, and then lowered to this. So it leaves room for
+	// the reservations of its equals.
+	r := omega.RankBelow(l.Precedence)
+	r.Of = func(a omega.Allocation, _ resources.Vector) (rank int, ok bool) {
+		i, known := index[a.Account]
+		if !known || a.Precedence > l.Precedence {
+			return 0, false
+		}
+		return p.Rank(i)
 	}
+	r.Lose = func(a omega.Allocation, _ resources.Vector) bool { return p.Lose(index[a.Account], a.Need) }
+	r.Keep = func(a omega.Allocation) { p.Keep(index[a.Account], a.Need) }
+	return r
 }
 
 // usage returns the usage of all users of the cell.
