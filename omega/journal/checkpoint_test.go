@@ -35,3 +35,10 @@ func TestOpen_NamesTheCheckpointThatItRefuses(t *testing.T) {
 		}
 	})
 }
+
+// onePackage requires that the text of an error names one package, in front.
+func onePackage(t *testing.T, err error) {
+	t.Helper()
+	require.Len(t, packages.FindAllString(err.Error(), -1), 1, err.Error())
+	require.Regexp(t, `^(journal|omega): `, err.Error())
+}

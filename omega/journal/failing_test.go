@@ -393,10 +393,3 @@ func (u *unsaving) Replace(ctx context.Context, at journal.Position, save func(i
 }
 
 var packages = regexp.MustCompile(`\b(file|journal|omega|journaltest): `)
-
-// onePackage requires that the text of an error names one package, in front.
-func onePackage(t *testing.T, err error) {
-	t.Helper()
-	require.Len(t, packages.FindAllString(err.Error(), -1), 1, err.Error())
-	require.Regexp(t, `^(journal|omega): `, err.Error())
-}
