@@ -27,21 +27,21 @@ var ErrEmpty = check.ErrEmpty
 var ErrPatience = check.ErrPatience
 
 // ErrHeld reports a call that does not agree with the usage of its user: a credit
-// of more than that, or a removal before all of it is credited.
+// above that usage, or the removal of a user with usage.
 var ErrHeld = check.ErrHeld
 
 // self is the package in front of its errors.
 const self check.Package = "drf"
 
-func badUser(op string, u User) error {
-	return self.Refuse(ErrUser, "%s user %d (generation %d)", op, u.slot, u.gen)
+func badUser(op string) error {
+	return self.Refuse(ErrUser, "%s user: want the handle of a user of this heap or queue", op)
 }
 
 func badCharge(name string, held, v resources.Vector) error {
 	if err := v.Check(); err != nil {
 		return self.Refuse(err, "charge %s", name)
 	}
-	return self.Refuse(resources.ErrQuantity, "charge %s %v on top of %v, want at most 2^62 in all", name, v, held)
+	return self.Refuse(resources.ErrQuantity, "charge %s %v plus %v held, want at most 2^62 in all", name, v, held)
 }
 
 func badCredit(name string, held, v resources.Vector) error {

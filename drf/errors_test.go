@@ -46,19 +46,19 @@ func TestErrors_NameTheValue(t *testing.T) {
 		text  string
 	}{
 		{newHeap(resources.Vector{}), drf.ErrEmpty, "drf: total: amount 0, want some of at least one kind: empty amount"},
-		{newHeap(resources.Vector{0, -1}), resources.ErrQuantity, "drf: total: invalid quantity: kind 1 is -1, want 0 to 2^62"},
+		{newHeap(resources.Vector{0, -1}), resources.ErrQuantity, "drf: total: invalid quantity: kind1=-1, want 0 to 2^62"},
 		{add("a", 1), drf.ErrKey, `drf: add key "a": another user has it, want a new one: unusable key`},
 		{add("b", -2), drf.ErrWeight, `drf: add key "b": weight -2, want 1e-06 to 1e+06: invalid weight`},
 		{h.SetWeight(u, 0), drf.ErrWeight, `drf: set weight of user "a": weight 0, want 1e-06 to 1e+06: invalid weight`},
 		{h.SetWeights(u, [resources.MaxKinds]float64{}), drf.ErrWeight, `drf: set weights of user "a": weight 0, want 1e-06 to 1e+06: invalid weight`},
 		{h.Demand(u, resources.Vector{}), drf.ErrEmpty, `drf: demand of user "a": amount 0, want some of at least one kind: empty amount`},
-		{h.Demand(u, resources.Vector{-1}), resources.ErrQuantity, `drf: demand of user "a": invalid quantity: kind 0 is -1, want 0 to 2^62`},
-		{h.Charge(u, resources.Vector{0, 1 << 62}), resources.ErrQuantity, `drf: charge user "a" kind1=4611686018427387904 on top of kind1=3, want at most 2^62 in all: invalid quantity`},
-		{h.Charge(u, resources.Vector{-4}), resources.ErrQuantity, `drf: charge user "a": invalid quantity: kind 0 is -4, want 0 to 2^62`},
+		{h.Demand(u, resources.Vector{-1}), resources.ErrQuantity, `drf: demand of user "a": invalid quantity: kind0=-1, want 0 to 2^62`},
+		{h.Charge(u, resources.Vector{0, 1 << 62}), resources.ErrQuantity, `drf: charge user "a" kind1=4611686018427387904 plus kind1=3 held, want at most 2^62 in all: invalid quantity`},
+		{h.Charge(u, resources.Vector{-4}), resources.ErrQuantity, `drf: charge user "a": invalid quantity: kind0=-4, want 0 to 2^62`},
 		{h.Credit(u, of9), drf.ErrHeld, `drf: credit user "a" kind7=9, but it holds kind1=3: usage mismatch`},
-		{h.Credit(u, resources.Vector{-4}), resources.ErrQuantity, `drf: credit user "a": invalid quantity: kind 0 is -4, want 0 to 2^62`},
+		{h.Credit(u, resources.Vector{-4}), resources.ErrQuantity, `drf: credit user "a": invalid quantity: kind0=-4, want 0 to 2^62`},
 		{h.Remove(u), drf.ErrHeld, `drf: remove user "a": it still holds kind1=3, want nothing: usage mismatch`},
-		{h.Park(gone), drf.ErrUser, "drf: park user 1 (generation 1): no such user"},
+		{h.Park(gone), drf.ErrUser, "drf: park user: want the handle of a user of this heap or queue: no such user"},
 		{h.SetMachines(resources.Vector{}), drf.ErrEmpty, "drf: machine: amount 0, want some of at least one kind: empty amount"},
 	}
 	for _, test := range tests {

@@ -157,7 +157,7 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 	if parent != (User{}) {
 		m := q.member(parent)
 		if m == nil {
-			return User{}, badUser("add child of", parent)
+			return User{}, badUser("add child of")
 		}
 		if m.children == nil && (m.state != notWaiting || m.held != (resources.Vector{})) {
 			return User{}, self.Refuse(ErrHeld, "add child of user %d: it waits or holds %s, want neither", parent.slot, plain(m.held))
@@ -188,7 +188,7 @@ func (q *FairQueue) Remove(u User) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("remove", u)
+		return badUser("remove")
 	}
 	if m.state != notWaiting || m.held != (resources.Vector{}) || m.children != nil && m.children.n > 0 {
 		return self.Refuse(ErrHeld, "remove user %d: it waits, holds %s or has children, want none of these", u.slot, plain(m.held))
@@ -284,7 +284,7 @@ func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 	}
 	m := q.member(u)
 	if m == nil {
-		return 0, badUser("received by", u)
+		return 0, badUser("received by")
 	}
 	q.advance(now)
 	passed := q.touch(m)

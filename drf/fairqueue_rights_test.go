@@ -291,7 +291,7 @@ func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
 		"end of more than held":        {q.End(&more, 0), drf.ErrHeld, "kind0=2"},
 		"end of a run without a start": {q.End(&drf.Run{Need: slots(1)}, 0), drf.ErrHeld, "does not run"},
 		"end of nil":                   {q.End(nil, 0), resources.ErrNil, "run"},
-		"end in another queue":         {other.End(run, 0), drf.ErrUser, "user 1"},
+		"end in another queue":         {other.End(run, 0), drf.ErrUser, "end user"},
 		"start of a running task":      {q.Start(u, run, 0), drf.ErrHeld, "runs already"},
 		"start of nil":                 {q.Start(u, nil, 0), resources.ErrNil, "run"},
 		"resize to nothing":            {q.Resize(run, resources.Vector{}, 0), drf.ErrEmpty, "need"},

@@ -16,7 +16,7 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("set weight of", u)
+		return badUser("set weight of")
 	}
 	if err := self.Weight("set weight", weight); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("set guarantee of", u)
+		return badUser("set guarantee of")
 	}
 	if err := least.Check(); err != nil {
 		return self.Refuse(err, "guarantee of user %d", u.slot)
@@ -64,7 +64,7 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("set limit of", u)
+		return badUser("set limit of")
 	}
 	if err := most.Check(); err != nil {
 		return self.Refuse(err, "limit of user %d", u.slot)
@@ -84,7 +84,7 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("set class of", u)
+		return badUser("set class of")
 	}
 	// The marks of a class are its own. The member keeps its place relative to them.
 	passed, g := q.touch(m), q.members[m.parent].children
@@ -112,7 +112,7 @@ func (q *FairQueue) Throttle(u User, on bool, now time.Duration) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("throttle", u)
+		return badUser("throttle")
 	}
 	q.advance(now)
 	m.throttled = on
@@ -130,7 +130,7 @@ func (q *FairQueue) Expect(u User, length time.Duration) error {
 	}
 	m := q.member(u)
 	if m == nil {
-		return badUser("expect of", u)
+		return badUser("expect of")
 	}
 	if length < 0 {
 		return self.Refuse(ErrPatience, "expect of user %d: length %v, want 0 or more", u.slot, length)

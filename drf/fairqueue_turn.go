@@ -177,7 +177,7 @@ func (q *FairQueue) noLeaf(op string, u User) error {
 		return self.Absent("queue")
 	}
 	if q.member(u) == nil {
-		return badUser(op, u)
+		return badUser(op)
 	}
 	return self.Refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
 }

@@ -137,7 +137,7 @@ func (h *Heap[K]) Remove(u User) error {
 	}
 	a := h.account(u)
 	if a == nil {
-		return badUser("remove", u)
+		return badUser("remove")
 	}
 	if held := h.tree.accounts[u.slot].usage; held != (resources.Vector{}) {
 		return self.Refuse(ErrHeld, "remove %s: it still holds %v, want nothing", h.name(u), held)
@@ -168,7 +168,7 @@ func (h *Heap[K]) Yield(u User) error {
 	}
 	a := h.account(u)
 	if a == nil {
-		return badUser("yield of", u)
+		return badUser("yield of")
 	}
 	a.seq = h.seq
 	h.seq++
@@ -185,7 +185,7 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	}
 	a := h.account(u)
 	if a == nil {
-		return badUser("set weight of", u)
+		return badUser("set weight of")
 	}
 	if !check.ValidWeight(weight) {
 		return self.Weight("set weight of "+h.name(u), weight)
@@ -208,7 +208,7 @@ func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error 
 		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
-		return badUser("set weights of", u)
+		return badUser("set weights of")
 	}
 	for _, w := range weights {
 		if !check.ValidWeight(w) {
@@ -256,7 +256,7 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
-		return badUser("demand of", u)
+		return badUser("demand of")
 	}
 	if next == (resources.Vector{}) || !resources.Fits(&next, &everything) {
 		return self.Some("demand of "+h.name(u), next)
@@ -278,7 +278,7 @@ func (h *Heap[K]) Park(u User) error {
 		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
-		return badUser("park", u)
+		return badUser("park")
 	}
 	h.park(u.slot)
 	return nil
@@ -294,7 +294,7 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
-		return badUser("charge", u)
+		return badUser("charge")
 	}
 	if usage := &h.tree.accounts[u.slot].usage; !add(usage, &v) {
 		return badCharge(h.name(u), *usage, v)
@@ -313,7 +313,7 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
-		return badUser("credit", u)
+		return badUser("credit")
 	}
 	usage := &h.tree.accounts[u.slot].usage
 	if !resources.Fits(&v, usage) {

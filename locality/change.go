@@ -40,7 +40,7 @@ func (g *group) fill(row []uint32) {
 //     reaching the last level.
 func (t *Topology) Add(n Node, groups ...string) error {
 	if t == nil {
-		return refuse(resources.ErrNil, "topology: add node %d to none", n)
+		return refuse(resources.ErrNil, "topology: add node %d to a nil topology", n)
 	}
 	if n >= MaxNodes {
 		return refuse(ErrNode, "topology: add node %d: want less than %d", n, MaxNodes)

@@ -116,7 +116,7 @@ func TestTopology_ABadAddIsNamedAndChangesNothing(t *testing.T) {
 		})
 	}
 	var absent *locality.Topology
-	require.ErrorContains(t, absent.Add(0), "locality: topology: add node 0 to none: argument is nil")
+	require.ErrorContains(t, absent.Add(0), "locality: topology: add node 0 to a nil topology: argument is nil")
 	require.ErrorIs(t, absent.Remove(0), locality.ErrNode)
 
 	var zero locality.Topology

@@ -11,10 +11,10 @@ import (
 // A state that no commit makes is reported, also where it adds up.
 func TestCheck_ReportsAmountsThatCannotBe(t *testing.T) {
 	for text, forge := range map[string]func(v *version, rec *record){
-		"free: invalid quantity: kind 0 is -2, want 0 to 2^62": func(v *version, rec *record) {
+		"free: invalid quantity: kind0=-2, want 0 to 2^62": func(v *version, rec *record) {
 			rec.need[0], v.room[0] = 5, -2
 		},
-		"allocation 0/0/2: invalid quantity: kind 1 is -1, want 0 to 2^62": func(v *version, rec *record) {
+		"allocation 0/0/2: invalid quantity: kind1=-1, want 0 to 2^62": func(v *version, rec *record) {
 			rec.need[1], v.room[1] = -1, 5
 		},
 		"allocation 0/0/2: invalid quantity: need is 0 of every kind": func(v *version, rec *record) {

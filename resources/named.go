@@ -38,7 +38,7 @@ func (n Named) In(s *Space) (Vector, error) {
 		return Vector{}, err
 	}
 	if s == nil {
-		return Vector{}, fmt.Errorf("%w: the space to convert to is nil", ErrKind)
+		return Vector{}, fmt.Errorf("%w: space to convert to is nil", ErrKind)
 	}
 	var v Vector
 	for k := range n.Space.Kinds() {

@@ -167,7 +167,7 @@ func (v Vector) DominantShare(total Vector) (share float64, kind Kind, ok bool) 
 func (v Vector) Check() error {
 	for k, q := range v {
 		if q < 0 || q > MaxQuantity {
-			return fmt.Errorf("%w: kind %d is %d, want 0 to 2^62", ErrQuantity, k, q)
+			return fmt.Errorf("%w: kind%d=%d, want 0 to 2^62", ErrQuantity, k, q)
 		}
 	}
 	return nil

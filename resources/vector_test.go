@@ -260,7 +260,7 @@ func TestVector_DominantShare(t *testing.T) {
 
 func TestVector_CheckNamesTheInvalidKind(t *testing.T) {
 	require.NoError(t, resources.Vector{0, most}.Check())
-	require.EqualError(t, resources.Vector{1, -5}.Check(), "resources: invalid quantity: kind 1 is -5, want 0 to 2^62")
+	require.EqualError(t, resources.Vector{1, -5}.Check(), "resources: invalid quantity: kind1=-5, want 0 to 2^62")
 	require.ErrorIs(t, resources.Vector{7: most + 1}.Check(), resources.ErrQuantity)
 }
 
@@ -326,7 +326,7 @@ func TestCheckNeed(t *testing.T) {
 		require.NoError(t, v.CheckNeed())
 	}
 	for text, v := range map[string]resources.Vector{
-		"0 of every kind": {}, "kind 0 is -1": {-1}, "kind 7 is": {1, 0, 0, 0, 0, 0, 0, resources.MaxQuantity + 1},
+		"0 of every kind": {}, "kind0=-1": {-1}, "kind7=": {1, 0, 0, 0, 0, 0, 0, resources.MaxQuantity + 1},
 	} {
 		err := v.CheckNeed()
 		require.ErrorIs(t, err, resources.ErrQuantity)

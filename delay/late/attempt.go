@@ -78,7 +78,7 @@ func (j *Job) find(op string, of Attempt) (*attempt, error) {
 			return a, nil
 		}
 	}
-	return nil, refuse(ErrAttempt, "%s attempt %d (generation %d)", op, of.slot, of.gen)
+	return nil, refuse(ErrAttempt, "%s attempt: want one that has neither finished nor failed", op)
 }
 
 func (j *Job) handle(slot uint32) Attempt { return Attempt{j, slot, j.attempts[slot].gen} }

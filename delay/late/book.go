@@ -101,7 +101,7 @@ func (b *Book) Observe(now time.Time, node locality.Node, work, took time.Durati
 		return absent("book")
 	}
 	if work < 0 || took <= 0 {
-		return refuse(ErrSize, "observe node %d: work of %v in %v, want 0 or more in more than 0", node, work, took)
+		return refuse(ErrSize, "observe node %d: work %v in %v, want work of 0 or more and time of more than 0", node, work, took)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

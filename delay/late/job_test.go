@@ -226,7 +226,7 @@ func TestJob_NamesTheRefusedValue(t *testing.T) {
 	_, err = job.Copy(at(120), second, 0)
 	fails(err, late.ErrAttempt, "it is a copy")
 	_, err = job.Copy(at(120), late.Attempt{}, 0)
-	fails(err, late.ErrAttempt, "copy attempt 0 (generation 0): no such attempt")
+	fails(err, late.ErrAttempt, "copy attempt: want one that has neither finished nor failed: no such attempt")
 	_, _, err = job.Finish(at(109), a)
 	fails(err, late.ErrTime, "finish at")
 	_, _, err = job.Fail(at(109), a)

@@ -263,9 +263,9 @@ func TestFill_RefusesBadInput(t *testing.T) {
 		text  string
 	}{
 		"a total of nothing":      {resources.Vector{}, good, drf.ErrEmpty, "total"},
-		"a negative total":        {resources.Vector{4, -1}, good, resources.ErrQuantity, "kind 1 is -1"},
+		"a negative total":        {resources.Vector{4, -1}, good, resources.ErrQuantity, "kind1=-1"},
 		"a demand of nothing":     {total, allot.Taker{}, drf.ErrEmpty, "taker 1: amount 0,"},
-		"a negative demand":       {total, allot.Taker{Demand: resources.Vector{1, -2}}, resources.ErrQuantity, "kind 1 is -2"},
+		"a negative demand":       {total, allot.Taker{Demand: resources.Vector{1, -2}}, resources.ErrQuantity, "kind1=-2"},
 		"a demand beyond 2^62":    {total, allot.Taker{Demand: resources.Vector{math.MaxInt64}}, resources.ErrQuantity, "taker 1"},
 		"fewer than no tasks":     {total, allot.Taker{Demand: good.Demand, Tasks: -1}, resources.ErrQuantity, "taker 1: -1 tasks, want 0"},
 		"a weight too small":      {total, allot.Taker{Demand: good.Demand, Weight: 1e-7}, drf.ErrWeight, "taker 1: weight 1e-07"},

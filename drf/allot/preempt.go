@@ -129,7 +129,7 @@ func (p *Preemption) check(user int) error {
 		return self.Refuse(drf.ErrEmpty, "preempt for user %d: demand %v, want some of at least one kind", user, u.Demand)
 	}
 	if room, _ := everything.Sub(u.Usage); !u.Demand.Fits(room) {
-		return self.Refuse(resources.ErrQuantity, "preempt for user %d: demand %v on top of %v, want at most 2^62 in all", user, u.Demand, u.Usage)
+		return self.Refuse(resources.ErrQuantity, "preempt for user %d: demand %v plus %v held, want at most 2^62 in all", user, u.Demand, u.Usage)
 	}
 	with := u.Usage.Add(u.Demand)
 	p.after = u.portion(&with, &p.total)

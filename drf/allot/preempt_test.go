@@ -213,7 +213,7 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		"an unknown one": {user: 2, cause: drf.ErrUser, text: "for user 2, want one of 2"},
 		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1: demand 0,"},
 		"would hold more than can be": {
-			users: []allot.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand kind0=1 on",
+			users: []allot.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand kind0=1 plus",
 		},
 	}
 	for name, tt := range tests {

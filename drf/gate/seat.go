@@ -77,7 +77,7 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 			continue
 		}
 		if held := s.usage[k].Load(); held > resources.MaxQuantity-q { // other calls can only lower it
-			return false, self.Refuse(resources.ErrQuantity, "ask for %v on top of kind%d=%d, want at most 2^62 in all", need, k, held)
+			return false, self.Refuse(resources.ErrQuantity, "ask for %v plus kind%d=%d held, want at most 2^62 in all", need, k, held)
 		}
 	}
 	at := now.UnixNano()

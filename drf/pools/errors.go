@@ -26,8 +26,8 @@ var ErrTime = errors.New("pools: time goes back")
 // self is the package in front of its errors.
 const self check.Package = "pools"
 
-func badNode(op, want string, n Node) error {
-	return self.Refuse(ErrNode, "%s node %d (generation %d), want %s", op, n.slot, n.gen, want)
+func badNode(op, want string) error {
+	return self.Refuse(ErrNode, "%s node: want the handle of %s", op, want)
 }
 
 // checkLimits returns an error for an invalid limit; op names the call.
@@ -43,7 +43,7 @@ func checkLimits(low resources.Vector, high *resources.Vector, op func() string)
 	}
 	for k := range low {
 		if low[k] > high[k] {
-			return self.Refuse(ErrLimits, "%s: kind %d: min share %d, max share %d", op(), k, low[k], high[k])
+			return self.Refuse(ErrLimits, "%s: min share kind%d=%d, max share kind%d=%d", op(), k, low[k], k, high[k])
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
-		return badNode("demand of", "a job", job)
+		return badNode("demand of", "a job")
 	}
 	if next == (resources.Vector{}) || !resources.Fits(&next, &limitless) {
 		return self.Some("demand of "+t.name(job.slot), next)
@@ -38,7 +38,7 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
-		return badNode("backlog of", "a job", job)
+		return badNode("backlog of", "a job")
 	}
 	if err := more.Check(); err != nil {
 		return self.Refuse(err, "backlog of %s", t.name(job.slot))
@@ -54,7 +54,7 @@ func (t *Tree[K]) Park(job Node) error {
 		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
-		return badNode("park", "a job", job)
+		return badNode("park", "a job")
 	}
 	t.core.park(job.slot)
 	return nil
@@ -71,7 +71,7 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
-		return badNode("charge", "a job", job)
+		return badNode("charge", "a job")
 	}
 	if err := v.Check(); err != nil {
 		return self.Refuse(err, "charge %s", t.name(job.slot))
@@ -94,7 +94,7 @@ func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
 	}
 	n := t.job(job)
 	if n == nil {
-		return badNode("credit", "a job", job)
+		return badNode("credit", "a job")
 	}
 	if err := v.Check(); err != nil {
 		return self.Refuse(err, "credit %s", t.name(job.slot))

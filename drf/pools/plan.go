@@ -191,7 +191,7 @@ func (p *Preemption) check(job Node) error {
 	}
 	i, ok := p.at[job]
 	if !ok || p.branches[i].pool {
-		return badNode("preempt for", "a job of the standings", job)
+		return badNode("preempt for", "a job of the standings")
 	}
 	p.claimant = i
 	if err := self.Some("preempt: demand", p.demand); err != nil {

@@ -271,7 +271,7 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		cause error
 		text  string
 	}{
-		"no tree":             {func(q *question) { q.standings = nil }, pools.ErrNode, "for node "},
+		"no tree":             {func(q *question) { q.standings = nil }, pools.ErrNode, "for node"},
 		"the zero node":       {func(q *question) { q.standings[2].Node = pools.Node{} }, pools.ErrTree, "standing 2 is of the zero node"},
 		"the same twice":      {func(q *question) { q.standings[2].Node = node(1) }, pools.ErrTree, "standing 2 repeats an earlier node"},
 		"a root in something": {func(q *question) { q.standings[0].Parent = node(1) }, pools.ErrTree, "standing 0 has a parent"},
@@ -287,10 +287,10 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		"min share below nothing":       {func(q *question) { q.standings[3].Min[1] = -1 }, resources.ErrQuantity, "standing 3"},
 		"fair share beyond all":         {func(q *question) { q.standings[3].Fair[1] = 1<<62 + 1 }, resources.ErrQuantity, "standing 3"},
 		"a pool that holds too little":  {func(q *question) { q.standings[2].Usage = vec{7} }, drf.ErrHeld, "up to standing 4 of standing 2, which holds kind0=7,"},
-		"an unknown node":               {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
-		"for the zero node":             {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
-		"a pool":                        {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node 1"},
-		"the root":                      {func(q *question) { q.standings, q.job = q.standings[:1], node(0) }, pools.ErrNode, "for node 0"},
+		"an unknown node":               {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node"},
+		"for the zero node":             {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node"},
+		"a pool":                        {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node"},
+		"the root":                      {func(q *question) { q.standings, q.job = q.standings[:1], node(0) }, pools.ErrNode, "for node"},
 		"for nothing":                   {func(q *question) { q.demand = vec{} }, drf.ErrEmpty, "demand: amount 0,"},
 		"for less than nothing":         {func(q *question) { q.demand[1] = -1 }, resources.ErrQuantity, "demand"},
 		"for more than a user can hold": {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold kind0=8,"},

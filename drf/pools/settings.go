@@ -11,7 +11,7 @@ func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 	}
 	n := t.node(h)
 	if n == nil {
-		return badNode("set weight of", "one that is there", h)
+		return badNode("set weight of", "a node of the tree")
 	}
 	if err := self.Weight("set weight", weight); err != nil {
 		return self.Weight("set weight of "+t.name(h.slot), weight)
@@ -27,7 +27,7 @@ func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 		return self.Absent("tree")
 	}
 	if t.node(h) == nil {
-		return badNode("set priority of", "one that is there", h)
+		return badNode("set priority of", "a node of the tree")
 	}
 	t.core.settings[h.slot].priority = priority
 	t.core.changed(h.slot)
@@ -43,7 +43,7 @@ func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector
 	}
 	n := t.node(h)
 	if n == nil {
-		return badNode("set limits of", "one that is there", h)
+		return badNode("set limits of", "a node of the tree")
 	}
 	op := func() string { return "set limits of " + t.name(h.slot) }
 	if err := checkLimits(low, high, op); err != nil {
@@ -94,7 +94,7 @@ func (t *Tree[K]) checkPromises(op func() string, pool, without uint32, one *res
 	for s := c.settings[pool].first; s != none; s = c.settings[s].next {
 		if low := &c.settings[s].min; s != without && c.nodes[s].promised {
 			if exceeds(&sum, low) {
-				return self.Refuse(resources.ErrQuantity, "%s: min shares in %s, up to %v on top of %v, want at most 2^62 in all", op(), t.name(pool), *low, sum)
+				return self.Refuse(resources.ErrQuantity, "%s: min shares in %s, %v plus %v, want at most 2^62 in all", op(), t.name(pool), *low, sum)
 			}
 			shift(&sum, low, false)
 		}

@@ -176,7 +176,7 @@ func (t *Tree[K]) Remove(h Node) error {
 	n := t.node(h)
 	switch {
 	case n == nil:
-		return badNode("remove", "one that is there", h)
+		return badNode("remove", "a node of the tree")
 	case n.parent == none:
 		return self.Refuse(ErrTree, "remove the root, want another node")
 	case c.settings[h.slot].first != none:
@@ -207,7 +207,7 @@ func (t *Tree[K]) Move(h, parent Node) error {
 	c := &t.core
 	n := t.node(h)
 	if n == nil {
-		return badNode("move", "one that is there", h)
+		return badNode("move", "a node of the tree")
 	}
 	op := func() string { return "move " + t.name(h.slot) }
 	if err := t.checkParent(op, parent); err != nil {
@@ -234,7 +234,7 @@ func (t *Tree[K]) Move(h, parent Node) error {
 func (t *Tree[K]) checkParent(op func() string, parent Node) error {
 	p := t.node(parent)
 	if p == nil {
-		return badNode(op()+": parent", "one that is there", parent)
+		return badNode(op()+": parent", "a node of the tree")
 	}
 	if p.sort != isPool {
 		return self.Refuse(ErrTree, "%s: parent is %s, want a pool", op(), t.name(parent.slot))

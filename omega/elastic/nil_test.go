@@ -45,10 +45,10 @@ func TestNil_IsAnErrorOrNothing(t *testing.T) {
 
 func TestErrors_NameThePackageOnce(t *testing.T) {
 	for text, err := range map[string]error{
-		"elastic: worker's need: invalid quantity: kind 0 is -1, want 0 to 2^62": elasticErr(elastic.Look(omegaSnapshot(t), omega.Query{Need: resources.Vector{-1}})),
+		"elastic: worker's need: invalid quantity: kind0=-1, want 0 to 2^62": elasticErr(elastic.Look(omegaSnapshot(t), omega.Query{Need: resources.Vector{-1}})),
 		"elastic: worker's need: invalid quantity: need is 0 of every kind, want more than 0 of one": elasticErr(
 			elastic.NewTeam(1, elastic.Worker{Precedence: 1})),
-		"elastic: total of the room: invalid quantity: kind 0 is -1, want 0 to 2^62": elasticErr(elastic.Policy{}.Plan(
+		"elastic: total of the room: invalid quantity: kind0=-1, want 0 to 2^62": elasticErr(elastic.Policy{}.Plan(
 			elastic.Job{Need: resources.Vector{1}, Asked: 1, Model: func(int) (d time.Duration) { return d }}, elastic.Room{Total: resources.Vector{-1}})),
 	} {
 		require.EqualError(t, err, text)

@@ -86,7 +86,7 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 	}{
 		"no tasks":      {submit(job("j", 0, 1)), "loop: invalid job: 0 tasks, want 1 or more"},
 		"zero need":     {submit(job("j", 1, 0)), "loop: invalid job: need is zero: invalid quantity"},
-		"negative need": {submit(job("j", 1, -1)), "loop: invalid job: need: invalid quantity: kind 0 is -1"},
+		"negative need": {submit(job("j", 1, -1)), "loop: invalid job: need: invalid quantity: kind0=-1"},
 		"precedence":    {submit(high), "loop: invalid job: precedence 1, the scheduler may claim at 0 to 0: "},
 		"gang":          {submit(gang), "loop: invalid job: gang of 9 tasks, the scheduler may claim 5 at once: "},
 		"held":          {submit(job("j", 1, 10)), "loop: invalid job: 1 tasks of kind0=10 at once, the scheduler may hold kind0=9: "},

@@ -59,9 +59,9 @@ func TestErrors_NameThePackageOnce(t *testing.T) {
 	_, size := score.LeastLeft(resources.Vector{-1}, score.Weights{})
 	_, device := score.NewFragmentation([]resources.Kind{9}, nil)
 	_, class := score.NewFragmentation([]resources.Kind{0}, []score.Class{{Need: resources.Vector{-1}, Popularity: 1}})
-	require.EqualError(t, size, "score: LeastLeft: size: invalid quantity: kind 0 is -1, want 0 to 2^62")
+	require.EqualError(t, size, "score: LeastLeft: size: invalid quantity: kind0=-1, want 0 to 2^62")
 	require.EqualError(t, device, "score: fragmentation: devices[0] is 9, want distinct kinds below 8: invalid kind")
-	require.EqualError(t, class, "score: fragmentation: classes[0].Need: invalid quantity: kind 0 is -1, want 0 to 2^62")
+	require.EqualError(t, class, "score: fragmentation: classes[0].Need: invalid quantity: kind0=-1, want 0 to 2^62")
 	for _, err := range []error{size, class} {
 		require.ErrorIs(t, err, resources.ErrQuantity)
 	}

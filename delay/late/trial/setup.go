@@ -125,7 +125,7 @@ func (t Setup) check() error {
 	}
 	for n, speeds := range t.Speeds {
 		if len(speeds) == 0 || len(speeds) > 1 && t.Period <= 0 {
-			return refuse(late.ErrSize, "node %d has %d speeds of %v each, want one, or several of more than 0", n, len(speeds), t.Period)
+			return refuse(late.ErrSize, "node %d has %d speeds of %v each, want one, or several with a period of more than 0", n, len(speeds), t.Period)
 		}
 		for _, s := range speeds {
 			if !(s >= slowest && s <= fastest) {
