@@ -260,7 +260,7 @@ func (a *Victims) ids(of []Allocation) (ids []AllocationID) {
 // choice goes on from there.
 //
 // It reads allocations as they are now, maybe newer than the snapshot, and uses no room
-// taken in the snapshot. Cost: as Find, and then O(machines + a log a) in their
+// taken in the snapshot. A reservation that was over at the last refresh keeps no room. Cost: as Find, and then O(machines + a log a) in their
 // allocations.
 func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, victims []AllocationID, ok bool) {
 	if m, ok = s.Find(q, p); ok || s.none() || r.Of == nil {
@@ -288,7 +288,7 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 		if val.spec.id != id || val.cond != Ready || !rest || !resources.Fits(&q.Need, &val.spec.Capacity) {
 			continue
 		}
-		need := val.reserved().beside(q.Need, least)
+		need := val.reserved().without(0, s.at).beside(q.Need, least)
 		v, chosen := r.choose(&need, room, of, &total)
 		if !chosen {
 			continue

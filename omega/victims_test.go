@@ -319,3 +319,28 @@ func TestFindOrPreempt_TakesReservedRoomByTheClaimsPrecedence(t *testing.T) {
 	_, err = sendAt(t, high, clock, omega.Claim{Machine: ids[0], Need: resources.Vector{4}, Precedence: 5, Victims: held})
 	require.NoError(t, err, "the cell grants what was found")
 }
+
+// A reservation ends with its time, though no commit has met it yet.
+func TestFindOrPreempt_TakesRoomOfAReservationThatIsOver(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{4})
+	low := register(t, cell, "low")
+	held, err := send(t, low, claim(ids[0], 3))
+	require.NoError(t, err)
+	reserved(t, low, later, omega.Claim{Machine: ids[0], Need: resources.Vector{4}})
+	high, err := cell.Register("high", omega.Limits{Highest: 5})
+	require.NoError(t, err)
+	snap := high.Snapshot()
+	ranking := omega.Ranking{Of: omega.RankBelow(5).Of} // without the precedence of the claim, each reservation stays
+
+	for _, now := range []time.Time{clock, later.Add(-1), later} {
+		want := now.Equal(later)
+		snap.Refresh(now)
+		_, victims, ok := snap.FindOrPreempt(omega.Query{Need: resources.Vector{2}}, omega.NextFit(), ranking)
+		require.Equal(t, want, ok, now)
+		if ok {
+			require.Equal(t, held, victims)
+			_, err = sendAt(t, high, now, omega.Claim{Machine: ids[0], Need: resources.Vector{2}, Precedence: 5, Victims: held})
+			require.NoError(t, err, "the cell grants what was found")
+		}
+	}
+}
