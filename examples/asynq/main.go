@@ -26,12 +26,11 @@ import (
 )
 
 const (
-	slots   = 4                     // tasks at a time
-	workers = 1000                  // tasks that run, wait in the pool, or come and are put off
-	work    = 20 * time.Millisecond // time that a task takes
-	flood   = 400
-	small   = 10
-	queue   = "cellsched_example"
+	slots = 4                     // tasks at a time
+	work  = 20 * time.Millisecond // time that a task takes
+	flood = 400
+	small = 10
+	queue = "cellsched_example"
 )
 
 func main() {
@@ -68,28 +67,15 @@ func play(addr string, out io.Writer) error {
 	return nil
 }
 
-// takeTurns and ask are all that a program adds.
-func takeTurns(cfg *asynq.Config, handler asynq.Handler) (asynq.Handler, error) {
-	p, err := pool.New(pool.Config{
-		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask, Workers: workers})
-	if err != nil {
-		return nil, err
-	}
-	cfg.IsFailure, cfg.RetryDelayFunc = m.IsFailure, m.RetryDelay
-	cfg.Concurrency, cfg.DelayedTaskCheckInterval = workers, 100*time.Millisecond
-	return m.Handler(handler), nil
-}
-
 // ask returns the tenant of a task, its type, and its need, one slot. A task that has
 // waited for a second gives its worker to another one, and comes again.
+//
+//added:begin
 func ask(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
 	return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
 }
+
+//added:end
 
 // run returns the waits of the small tenant, and how many tasks of the other began
 // while it waited.
@@ -139,9 +125,19 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, between int
 		TaskCheckInterval: 20 * time.Millisecond, ShutdownTimeout: 100 * time.Millisecond,
 	}
 	if turns {
-		if handler, err = takeTurns(&cfg, handler); err != nil {
+		// This, ask and imports are all that a program adds.
+		//added:begin
+		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
+		if err != nil {
 			return nil, 0, err
 		}
+		m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask, Workers: 1000})
+		if err != nil {
+			return nil, 0, err
+		}
+		m.Configure(&cfg)
+		handler = m.Handler(handler)
+		//added:end
 	}
 	if err := enqueue("flood", flood, time.Time{}); err != nil {
 		return nil, 0, err

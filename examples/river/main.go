@@ -31,12 +31,11 @@ import (
 )
 
 const (
-	slots   = 4                     // jobs at a time
-	workers = 1000                  // jobs that run, wait in the pool, or come and are put off
-	work    = 20 * time.Millisecond // time that a job takes
-	flood   = 400
-	small   = 10
-	schema  = "cellsched_example"
+	slots  = 4                     // jobs at a time
+	work   = 20 * time.Millisecond // time that a job takes
+	flood  = 400
+	small  = 10
+	schema = "cellsched_example"
 )
 
 func main() {
@@ -76,27 +75,17 @@ type job struct {
 
 func (job) Kind() string { return "cellsched_example" }
 
-// takeTurns and ask are all that a program adds.
-func takeTurns(cfg *river.Config) error {
-	p, err := pool.New(pool.Config{
-		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}},
-	})
-	if err != nil {
-		return err
-	}
-	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask, Workers: workers})
-	cfg.Middleware = []rivertype.Middleware{m}
-	cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: workers}
-	return err
-}
-
 // ask returns the tenant of a job and its need, one slot. A job that has waited for a
 // second gives its worker to another one, and comes again.
+//
+//added:begin
 func ask(row *rivertype.JobRow) (string, pool.Request, error) {
 	var about struct{ Tenant string }
 	err := json.Unmarshal(row.Metadata, &about)
 	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
 }
+
+//added:end
 
 // run returns the waits of the small tenant, and how many jobs of the other began
 // while it waited.
@@ -137,9 +126,18 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, betwee
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 	}
 	if turns {
-		if err := takeTurns(cfg); err != nil {
+		// This, ask and imports are all that a program adds.
+		//added:begin
+		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
+		if err != nil {
 			return nil, 0, err
 		}
+		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask, Workers: 1000})
+		if err != nil {
+			return nil, 0, err
+		}
+		m.Configure(cfg)
+		//added:end
 	}
 	client, err := river.NewClient(riverpgxv5.New(db), cfg)
 	if err != nil {

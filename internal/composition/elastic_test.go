@@ -65,7 +65,7 @@ func (p *teamPart) run(ctx context.Context) error {
 			}
 			n = plan.Workers
 		}
-		if err := p.team.Resize(ctx, omega.Local{Scheduler: p.scheduler}, time.Now(), n); err != nil {
+		if err := p.team.Resize(p.scheduler, n); err != nil {
 			return err
 		}
 		kept := map[omega.AllocationID]time.Time{}

@@ -1,31 +1,34 @@
 package servertest
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"slices"
+	"os"
+	"strings"
 	"testing"
 )
 
-// BodyLines returns the number of lines in the bodies of some functions of a file. The functions
-// have no comments or blank lines inside.
-func BodyLines(tb testing.TB, file string, functions ...string) (lines int) {
+// AddedLines returns the number of lines of a file between lines "//added:begin" and
+// "//added:end": a program without them is the one before. Blank lines and comments do not
+// count.
+func AddedLines(tb testing.TB, file string) (lines int) {
 	tb.Helper()
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, file, nil, 0)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	found := 0
-	for _, d := range parsed.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && slices.Contains(functions, f.Name.Name) {
-			lines += set.Position(f.Body.Rbrace).Line - set.Position(f.Body.Lbrace).Line - 1
-			found++
+	added := false
+	for line := range strings.Lines(string(text)) {
+		switch line = strings.TrimSpace(line); {
+		case line == "//added:begin" || line == "//added:end":
+			if added == strings.HasSuffix(line, "begin") {
+				tb.Fatalf("servertest: %s has two lines %q in turn", file, line)
+			}
+			added = !added
+		case added && line != "" && !strings.HasPrefix(line, "//"):
+			lines++
 		}
 	}
-	if found != len(functions) {
-		tb.Fatalf("%s has %d of %v", file, found, functions)
+	if added || lines == 0 {
+		tb.Fatalf("servertest: %s has no line //added:end behind each //added:begin", file)
 	}
 	return lines
 }

@@ -34,8 +34,8 @@ type Backlog struct {
 
 	mu      sync.Mutex
 	tenants map[string][]time.Time // when requests come again, some in the past
-	// Where Workers is set: the calls of Do, and those that have no lease yet, by
-	// tenant. busy is their sum and the calls that run fn.
+	// Where Workers is set: the calls of Do, and those that wait for a lease, by tenant.
+	// busy is their sum, the calls that run fn, and those that stay.
 	busy    int
 	waiting map[string]int
 }
@@ -44,12 +44,17 @@ type Backlog struct {
 // after which to make the request again, Least or more, and 0 where no later request is
 // served: see [RetryAfter]. A request that found the pool closed may be served by the pool
 // of another process. The errors of fn are final, but for one after a lease was preempted.
-// Errors besides those of [Pool.Do]: [ErrConfig] for negative Workers.
 //
-// Cost besides: that of [WaitError.RetryAfter], and O(log n) for n requests of the tenant
-// in the backlog, amortised. Each of these takes 24 bytes until it comes again.
+// With stay, Do returns a request that was refused only after that time, and counts its
+// worker as taken meanwhile. It is for a request that the queue does not take back, whose
+// worker makes it again. Where ctx ends before, again is 0, and the error wraps
+// context.Cause(ctx) as well.
+//
+// Errors besides those of [Pool.Do]: [ErrConfig] for negative Workers. Cost besides: that
+// of [WaitError.RetryAfter], and O(1) amortised. A request in the backlog takes 24 bytes
+// until it comes again.
 func (b *Backlog) Do(
-	ctx context.Context, p *Pool, tenant string, r Request, fn func(context.Context, []Lease) error,
+	ctx context.Context, p *Pool, tenant string, r Request, stay bool, fn func(context.Context, []Lease) error,
 ) (again time.Duration, err error) {
 	if b == nil {
 		return 0, absent("backlog")
@@ -60,18 +65,24 @@ func (b *Backlog) Do(
 	began := false
 	if b.Workers > 0 {
 		r.noQueue = !b.enter(tenant)
-		defer func() { b.leave(tenant, began) }()
+		defer b.leave()
 	}
 	err = p.Do(ctx, tenant, r, func(ctx context.Context, leases []Lease) error {
 		began = true
 		if b.Workers > 0 {
-			b.start(tenant)
+			b.waited(tenant)
 		}
 		return fn(ctx, leases)
 	})
+	if !began && b.Workers > 0 {
+		b.waited(tenant)
+	}
 	switch {
 	case !began:
 		again = b.after(tenant, err, time.Now())
+		if cause := sleep(ctx, again, stay); cause != nil {
+			return 0, fmt.Errorf("%w: %w", err, cause)
+		}
 	case errors.Is(err, ErrPreempted):
 		again = b.after(tenant, ErrPreempted, time.Now())
 	}
@@ -145,26 +156,33 @@ func (b *Backlog) enter(tenant string) bool {
 	return b.waiting[tenant] <= b.Workers-b.busy
 }
 
-// start counts a request that has its lease.
-func (b *Backlog) start(tenant string) {
+// waited counts a request of a tenant that waits no longer: it has its lease, or none.
+func (b *Backlog) waited(tenant string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waited(tenant)
-}
-
-// leave counts a request that has ended, and whether it had a lease.
-func (b *Backlog) leave(tenant string, began bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.busy--
-	if !began {
-		b.waited(tenant)
+	if b.waiting[tenant]--; b.waiting[tenant] == 0 {
+		delete(b.waiting, tenant)
 	}
 }
 
-// waited counts a request of a tenant that waits no longer. Called with mu held.
-func (b *Backlog) waited(tenant string) {
-	if b.waiting[tenant]--; b.waiting[tenant] == 0 {
-		delete(b.waiting, tenant)
+// leave counts a request that has ended.
+func (b *Backlog) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy--
+}
+
+// sleep waits for a time if the caller stays. It returns the cause where ctx ends before.
+func sleep(ctx context.Context, d time.Duration, stay bool) error {
+	if !stay || d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -26,7 +27,7 @@ func ExampleBacklog() {
 	var later pool.Backlog
 	r := pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Nanosecond}
 	for job := range 4 {
-		again, err := later.Do(context.Background(), p, "etl", r, func(context.Context, []pool.Lease) error {
+		again, err := later.Do(context.Background(), p, "etl", r, false, func(context.Context, []pool.Lease) error {
 			fmt.Println("job", job, "runs")
 			return nil
 		})
@@ -65,7 +66,7 @@ func TestBacklog_KeepsThePoolBusyAndAsksSeldom(t *testing.T) {
 				var refusals atomic.Int64
 				run := func(tenant string, length time.Duration, ended chan<- bool) {
 					for {
-						after, _ := backlog.Do(t.Context(), p, tenant, one, func(context.Context, []pool.Lease) error {
+						after, _ := backlog.Do(t.Context(), p, tenant, one, false, func(context.Context, []pool.Lease) error {
 							time.Sleep(length)
 							return nil
 						})
@@ -140,7 +141,7 @@ func TestBacklogDo_KeepsWorkersForOtherTenants(t *testing.T) {
 		ask := func(tenant string) {
 			go func() {
 				defer func() { _ = recover() }()
-				again, _ := backlog.Do(t.Context(), p, tenant, one, func(context.Context, []pool.Lease) error {
+				again, _ := backlog.Do(t.Context(), p, tenant, one, false, func(context.Context, []pool.Lease) error {
 					running.Add(1)
 					defer running.Add(-1)
 					if <-end {
@@ -201,18 +202,18 @@ func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 	p := newPool(t, pool.Config{Machines: machines(1)})
 	backlog := pool.Backlog{Least: time.Minute}
 	held := acquire(t, p, "b", 1)
-	again, busy := backlog.Do(t.Context(), p, "a", one, fails(nil))
+	again, busy := backlog.Do(t.Context(), p, "a", one, false, fails(nil))
 	require.ErrorIs(t, busy, pool.ErrWait)
 	require.Equal(t, time.Minute, again)
 	release(t, held)
 
-	again, err := backlog.Do(t.Context(), p, "c", one, fails(nil))
+	again, err := backlog.Do(t.Context(), p, "c", one, false, fails(nil))
 	require.NoError(t, err)
 	require.Zero(t, again)
-	again, err = backlog.Do(t.Context(), p, "c", one, fails(busy))
+	again, err = backlog.Do(t.Context(), p, "c", one, false, fails(busy))
 	require.Equal(t, busy, err)
 	require.Zero(t, again)
-	again, err = backlog.Do(t.Context(), p, "", one, fails(nil))
+	again, err = backlog.Do(t.Context(), p, "", one, false, fails(nil))
 	require.ErrorIs(t, err, pool.ErrTenant)
 	require.Zero(t, again)
 
@@ -221,7 +222,7 @@ func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 		owner := tenant(t, p, "owner", pool.Settings{Guarantee: v(1)})
 		for _, fail := range []error{busy, nil} {
 			var got <-chan pool.Lease
-			again, err := backlog.Do(t.Context(), p, "d", one, func(ctx context.Context, _ []pool.Lease) error {
+			again, err := backlog.Do(t.Context(), p, "d", one, false, func(ctx context.Context, _ []pool.Lease) error {
 				got = queue(t, p, owner.Name(), v(1))
 				<-ctx.Done()
 				return fail
@@ -236,14 +237,56 @@ func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 			release(t, arrived(got))
 		}
 	})
-	again, err = (&pool.Backlog{Workers: -1}).Do(t.Context(), p, "c", one, fails(nil))
+	again, err = (&pool.Backlog{Workers: -1}).Do(t.Context(), p, "c", one, false, fails(nil))
 	require.ErrorIs(t, err, pool.ErrConfig)
 	require.EqualError(t, err, "pool: Backlog.Workers -1, want 0 or more: invalid configuration")
 	require.Zero(t, again)
-	_, err = (*pool.Backlog)(nil).Do(t.Context(), p, "c", one, fails(nil))
+	_, err = (*pool.Backlog)(nil).Do(t.Context(), p, "c", one, false, fails(nil))
 	require.ErrorIs(t, err, resources.ErrNil)
 	require.NoError(t, p.Close(t.Context()))
-	again, err = backlog.Do(t.Context(), p, "c", one, fails(nil))
+	again, err = backlog.Do(t.Context(), p, "c", one, false, fails(nil))
 	require.ErrorIs(t, err, pool.ErrClosed)
 	require.Equal(t, time.Minute, again)
+}
+
+// A request that stays keeps its worker until its time has come: with two of three workers
+// taken so, one is left, and no request may wait.
+func TestBacklogDo_CountsTheWorkerOfARequestThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1)})
+		backlog := pool.Backlog{Workers: 3, Least: time.Hour}
+		soon := pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: time.Nanosecond}
+		nothing := func(context.Context, []pool.Lease) error { return nil }
+		held := acquire(t, p, "holder", 1)
+		began, ended := time.Now(), make(chan time.Duration, 2)
+		for range 2 {
+			go func() {
+				again, err := backlog.Do(t.Context(), p, "a", soon, true, nothing)
+				if again < time.Hour || !errors.Is(err, pool.ErrWait) {
+					t.Errorf("again after %v: %v", again, err)
+				}
+				ended <- time.Since(began) - again
+			}()
+			synctest.Wait()
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+		}
+		_, err := backlog.Do(t.Context(), p, "b", soon, false, nothing)
+		require.ErrorIs(t, err, pool.ErrQueueFull)
+		for range 2 {
+			require.InDelta(t, 0, <-ended, 10) // nanoseconds
+		}
+		_, err = backlog.Do(t.Context(), p, "b", soon, false, nothing)
+		require.ErrorIs(t, err, pool.ErrWait, "all workers are left")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began = time.Now()
+		again, err := backlog.Do(ctx, p, "c", soon, true, nothing)
+		require.Zero(t, again)
+		require.ErrorIs(t, err, pool.ErrWait)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Minute, time.Since(began))
+		release(t, held)
+	})
 }

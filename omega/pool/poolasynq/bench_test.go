@@ -121,12 +121,7 @@ func BenchmarkDrain(b *testing.B) {
 				p := servertest.Slots(b, 4)
 				_, err := p.Tenant("flood", pool.Settings{Queue: queued})
 				require.NoError(b, err)
-				cfg := poolasynq.Config{Pool: p, Ask: tenantOf, Workers: workers}
-				if queued > 0 {
-					cfg.Workers = 0
-				}
-				m, err := poolasynq.New(cfg)
-				require.NoError(b, err)
+				m := turns(b, p)
 				var ran atomic.Int64
 				all := make(chan struct{})
 				q.enqueue("flood", 0, tasks)

@@ -22,22 +22,19 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	const workers = 1000 // tasks that run, wait in the pool, or come and are put off
 	m, err := poolasynq.New(poolasynq.Config{
 		Pool: p,
 		Ask: func(ctx context.Context, _ *asynq.Task) (string, pool.Request, error) {
 			tenant, _ := asynq.GetQueueName(ctx)
 			return tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
 		},
-		Workers: workers,
+		Workers: 1000, // tasks that run, wait in the pool, or come and are put off
 	})
 	if err != nil {
 		panic(err)
 	}
-	config := asynq.Config{
-		Concurrency: workers, Queues: map[string]int{"paid": 1, "free": 1},
-		IsFailure: m.IsFailure, RetryDelayFunc: m.RetryDelay,
-	}
+	config := asynq.Config{Queues: map[string]int{"paid": 1, "free": 1}}
+	m.Configure(&config)
 	mux := asynq.NewServeMux()
 	mux.Use(m.Handler)
 	fmt.Println(config.Concurrency, "workers") // for asynq.NewServer, which runs mux

@@ -26,7 +26,7 @@ func asking(t *testing.T, p *pool.Pool, n int64) (*poolasynq.Middleware, <-chan 
 	var asked atomic.Int64
 	often := make(chan struct{})
 	m, err := poolasynq.New(poolasynq.Config{
-		Pool: p, Delay: time.Millisecond,
+		Pool: p, Delay: time.Millisecond, Workers: 100,
 		Ask: func(ctx context.Context, task *asynq.Task) (string, pool.Request, error) {
 			retried, _ := asynq.GetRetryCount(ctx)
 			if most, _ := asynq.GetMaxRetry(ctx); retried >= most && asked.Add(1) == n {
@@ -180,4 +180,34 @@ func TestHandler_ReturnsWhereTheContextHasNoRetries(t *testing.T) {
 		require.ErrorIs(t, err, pool.ErrWait)
 		require.False(t, m.IsFailure(err))
 	})
+}
+
+// A task that keeps its worker while it may not run counts as one that has a worker. No
+// other task waits where no worker is left.
+func TestMiddleware_CountsTheWorkersOfTasksThatHaveNoRetryLeft(t *testing.T) {
+	q := newQueue(t)
+	p := servertest.Slots(t, 1)
+	_, ok := p.TryAcquire("other", resources.Vector{1})
+	require.True(t, ok)
+	var asked atomic.Int64
+	m, err := poolasynq.New(poolasynq.Config{
+		Pool: p, Delay: time.Hour, Workers: 3,
+		Ask: func(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
+			if task.Type() == "a" {
+				asked.Add(1)
+			}
+			return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, nil
+		},
+	})
+	require.NoError(t, err)
+	nothing := asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil })
+	s := q.serve(m, nothing, func(cfg *asynq.Config) { cfg.ShutdownTimeout = time.Millisecond })
+	q.enqueue("a", 0, 2, asynq.MaxRetry(0)) // two of three workers, for an hour
+	require.Eventually(t, func() bool {
+		err := m.Handler(nothing).ProcessTask(t.Context(), asynq.NewTask("b", nil))
+		return errors.Is(err, pool.ErrQueueFull)
+	}, time.Minute, time.Millisecond)
+	s.Shutdown()
+	require.Equal(t, 2, q.info().Pending)
+	require.Equal(t, int64(2), asked.Load(), "a task asks again after its time")
 }

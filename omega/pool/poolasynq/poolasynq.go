@@ -25,18 +25,19 @@
 //     come and are put off. It should exceed twice the tasks that the pool runs in a
 //     second, since Asynq keeps the time of a task that was put off in whole seconds.
 //   - [Config.Workers], the same number. It bounds the tasks of one tenant that wait, so
-//     that workers are left for the others. [pool.Settings.Queue] does so by a number for
-//     each tenant. A small one leaves slots idle until the server looks for the tasks
-//     that were put off.
+//     that workers are left for the others. [Middleware.Configure] sets both.
+//     [pool.Settings.Queue] bounds them by a number for each tenant as well. A small one
+//     leaves slots idle until the server looks for the tasks that were put off.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a task waits
 //     and occupies a worker. With one nanosecond a task waits not at all: it runs or is
 //     put off. Asynq's timeout of a task runs meanwhile, so MaxWait should be well below it.
 //
 // A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
-// which is 5 s by default. 100 ms suit a pool better.
+// which is 5 s by default. [Middleware.Configure] makes that 100 ms.
 //
 // Asynq calls [asynq.Config.ErrorHandler] for each task that is put off as well, thousands
-// of times in a flood. One that reports errors returns where IsFailure is false.
+// of times in a flood. That of a configuration before [Middleware.Configure] gets failures
+// alone.
 //
 // # Several processes, and crashes
 //
@@ -64,7 +65,7 @@ import (
 // DefaultDelay is the Delay of a zero [Config].
 const DefaultDelay = 100 * time.Millisecond
 
-// Config is the configuration of a [Middleware]. Pool and Ask are required.
+// Config is the configuration of a [Middleware]. Pool, Ask and Workers are required.
 type Config struct {
 	// Pool admits the tasks.
 	Pool *pool.Pool
@@ -74,27 +75,25 @@ type Config struct {
 	// Delay is the shortest time for which a task is put off. 0 means [DefaultDelay].
 	Delay time.Duration
 	// Workers is the Concurrency of the server. A task waits in the pool only where no
-	// more of its tenant wait than workers are left: see [pool.Backlog]. 0 means that
-	// [pool.Settings.Queue] alone bounds the tasks that wait: without one, a tenant that
-	// floods takes all workers.
+	// more of its tenant wait than workers are left: see [pool.Backlog]. A number above
+	// the Concurrency lets a tenant that floods take all workers.
 	Workers int
 }
 
 // Middleware runs each task with a lease of a pool. It is from [New]: the zero Middleware
-// fails each task. It is safe for concurrent use. Its three methods go together:
+// fails each task. It is safe for concurrent use.
 //
-//	server := asynq.NewServer(redis, asynq.Config{
-//		IsFailure:      m.IsFailure,
-//		RetryDelayFunc: m.RetryDelay,
-//	})
+//	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask, Workers: 1000})
+//	m.Configure(&cfg)
+//	server := asynq.NewServer(redis, cfg)
 //	mux.Use(m.Handler)
 type Middleware struct {
 	cfg     Config
 	backlog pool.Backlog
 }
 
-// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
-// and for a negative Delay or number of Workers.
+// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool, Ask or
+// Workers, and for a negative Delay or number of Workers.
 func New(cfg Config) (*Middleware, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolasynq: Pool or Ask is nil, want both: %w", pool.ErrConfig)
@@ -102,8 +101,8 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Delay < 0 {
 		return nil, fmt.Errorf("poolasynq: Delay %v, want 0 or more: %w", cfg.Delay, pool.ErrConfig)
 	}
-	if cfg.Workers < 0 {
-		return nil, fmt.Errorf("poolasynq: Workers %d, want 0 or more: %w", cfg.Workers, pool.ErrConfig)
+	if cfg.Workers < 1 {
+		return nil, fmt.Errorf("poolasynq: Workers %d, want the Concurrency of the server: %w", cfg.Workers, pool.ErrConfig)
 	}
 	if cfg.Delay == 0 {
 		cfg.Delay = DefaultDelay
@@ -111,6 +110,46 @@ func New(cfg Config) (*Middleware, error) {
 	m := &Middleware{cfg: cfg}
 	m.backlog.Least, m.backlog.Workers = cfg.Delay, cfg.Workers
 	return m, nil
+}
+
+// Configure makes a configuration of a server one for the middleware:
+//
+//   - Concurrency is [Config.Workers].
+//   - DelayedTaskCheckInterval is 100 ms where it was 0.
+//   - IsFailure and RetryDelayFunc are those of the middleware for tasks that are put
+//     off. For other errors they are what they were.
+//   - ErrorHandler is called for other errors alone.
+func (m *Middleware) Configure(cfg *asynq.Config) {
+	if cfg == nil {
+		return
+	}
+	failed, delay, handler := cfg.IsFailure, cfg.RetryDelayFunc, cfg.ErrorHandler
+	cfg.IsFailure = m.IsFailure
+	if failed != nil {
+		cfg.IsFailure = func(err error) bool { return m.IsFailure(err) && failed(err) }
+	}
+	cfg.RetryDelayFunc = m.RetryDelay
+	if delay != nil {
+		cfg.RetryDelayFunc = func(n int, err error, task *asynq.Task) time.Duration {
+			if m.IsFailure(err) {
+				return delay(n, err, task)
+			}
+			return m.RetryDelay(n, err, task)
+		}
+	}
+	if handler != nil {
+		cfg.ErrorHandler = asynq.ErrorHandlerFunc(func(ctx context.Context, task *asynq.Task, err error) {
+			if m.IsFailure(err) {
+				handler.HandleError(ctx, task, err)
+			}
+		})
+	}
+	if m != nil {
+		cfg.Concurrency = m.cfg.Workers
+	}
+	if cfg.DelayedTaskCheckInterval == 0 {
+		cfg.DelayedTaskCheckInterval = 100 * time.Millisecond
+	}
 }
 
 // Handler waits for the turn of the task's tenant, and calls the next handler with a
@@ -140,7 +179,8 @@ func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 				return err
 			}
 			var own error // of the handler
-			again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+			last := lastTry(ctx)
+			again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, last, func(ctx context.Context, _ []pool.Lease) error {
 				own = next.ProcessTask(ctx, task)
 				return own
 			})
@@ -149,13 +189,10 @@ func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 				return err
 			case errors.Is(own, asynq.SkipRetry) || errors.Is(own, asynq.RevokeTask):
 				return own
-			case !lastTry(ctx):
+			case !last:
 				return &laterError{again, err}
 			}
 			// Asynq would archive the task for any error.
-			if !sleep(ctx, again) {
-				return fmt.Errorf("poolasynq: the wait has ended: %w: %w", context.Cause(ctx), err)
-			}
 		}
 	})
 }
@@ -166,18 +203,6 @@ func lastTry(ctx context.Context) bool {
 	retried, ok := asynq.GetRetryCount(ctx)
 	most, _ := asynq.GetMaxRetry(ctx)
 	return ok && retried >= most
-}
-
-// sleep waits for a time. It returns false where ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // IsFailure returns false for a task that was put off, so that Asynq counts no retry and

@@ -1,12 +1,9 @@
 package poolasynq_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -34,7 +31,7 @@ func tenantOf(_ context.Context, task *asynq.Task) (string, pool.Request, error)
 
 func middleware(tb testing.TB, p *pool.Pool, delay time.Duration) *poolasynq.Middleware {
 	tb.Helper()
-	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: tenantOf, Delay: delay})
+	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: tenantOf, Delay: delay, Workers: 100})
 	require.NoError(tb, err)
 	return m
 }
@@ -142,6 +139,11 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 			}
 			return m.RetryDelay(n, err, task)
 		}
+		cfg.ErrorHandler = asynq.ErrorHandlerFunc(func(_ context.Context, _ *asynq.Task, err error) {
+			if m.IsFailure(err) {
+				t.Errorf("a failure: %v", err)
+			}
+		})
 	})
 	q.enqueue("flood", 0, flood)
 	q.enqueue("other", flood, other)
@@ -152,65 +154,6 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 	for n, times := range ran {
 		require.Equal(t, 1, times, "task %d", n)
 	}
-}
-
-// A worker process that is killed in the middle of its tasks loses none: Asynq hands its
-// running tasks to the next process.
-func TestMiddleware_LosesNoTaskOfAProcessThatIsKilled(t *testing.T) {
-	q := newQueue(t)
-	const tasks = 60
-	q.enqueue("a", 0, tasks)
-	child := servertest.NewChild(t, "TestWorkerProcess", "POOLASYNQ_REDIS="+q.redis.Addr)
-	for range 4 {
-		child.Await("hangs") // until all slots are taken
-	}
-	child.Kill()
-	before := q.info()
-	require.GreaterOrEqual(t, before.Active, 4)
-
-	// For the test a minute passes: Asynq then takes the process for dead.
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", q.redis.Addr)
-	require.NoError(t, err)
-	_, err = fmt.Fprint(conn, `EVAL "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, id) end `+
-		`return redis.call('ZCARD', KEYS[1])" 1 asynq:{default}:lease`+"\r\n")
-	require.NoError(t, err)
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf(":%d\r\n", before.Active), answer)
-	require.NoError(t, conn.Close())
-
-	var left atomic.Int64
-	left.Store(int64(tasks - before.Completed))
-	all := make(chan struct{})
-	p := servertest.Slots(t, 4, "a")
-	s := q.serve(middleware(t, p, 10*time.Millisecond), func(context.Context, *asynq.Task) error {
-		if left.Add(-1) == 0 {
-			close(all)
-		}
-		return nil
-	})
-	<-all
-	s.Shutdown()
-	require.Zero(t, left.Load(), "a task that had ended has run again")
-	require.Zero(t, p.Stats().Leases)
-	require.Equal(t, tasks, q.info().Completed)
-}
-
-// TestWorkerProcess is the worker process of the test above. Each fourth task hangs.
-func TestWorkerProcess(t *testing.T) {
-	redis := os.Getenv("POOLASYNQ_REDIS")
-	if redis == "" {
-		t.Skip("the process of another test")
-	}
-	q := &queue{tb: t, redis: asynq.RedisClientOpt{Network: "unix", Addr: redis}}
-	q.serve(middleware(t, servertest.Slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, task *asynq.Task) error {
-		if number(task)%4 == 3 {
-			fmt.Println("hangs")
-			select {}
-		}
-		return nil
-	})
-	select {}
 }
 
 func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
@@ -245,7 +188,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 	t.Run("does not wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servertest.Slots(t, 1)
-			m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
+			m, err := poolasynq.New(poolasynq.Config{Pool: p, Workers: 100, Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
 				return "a", pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, nil
 			}})
 			require.NoError(t, err)
@@ -321,7 +264,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 		require.EqualError(t, process(t, middleware(t, servertest.Slots(t, 1), 0), "unknown", succeed), "no such tenant")
 	})
 	t.Run("need that no machine meets", func(t *testing.T) {
-		m, err := poolasynq.New(poolasynq.Config{Pool: servertest.Slots(t, 1), Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
+		m, err := poolasynq.New(poolasynq.Config{Pool: servertest.Slots(t, 1), Workers: 100, Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
 			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
 		}})
 		require.NoError(t, err)
@@ -336,7 +279,9 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	for text, cfg := range map[string]poolasynq.Config{
 		"poolasynq: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolasynq: Delay -1ns, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Delay: -1},
-		"poolasynq: Workers -1, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Workers: -1},
+
+		"poolasynq: Workers -1, want the Concurrency of the server: pool: invalid configuration": {Pool: p, Ask: tenantOf, Workers: -1},
+		"poolasynq: Workers 0, want the Concurrency of the server: pool: invalid configuration":  {Pool: p, Ask: tenantOf},
 	} {
 		_, err := poolasynq.New(cfg)
 		require.ErrorIs(t, err, pool.ErrConfig)

@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A tenant with a few tasks takes turns with one that came first with many: between two of
+// A tenant with a few tasks takes turns with one that came first with many. Between two of
 // its tasks one of the other runs.
 func TestHandler_TakesTurnsWithATenantThatFloods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

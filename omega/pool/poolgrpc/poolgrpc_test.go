@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -26,6 +27,8 @@ import (
 	"github.com/cellsched/cellsched/omega/pool/poolgrpc"
 	"github.com/cellsched/cellsched/resources"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tenantOf asks for a slot for the tenant that the metadata name.
 func tenantOf(ctx context.Context, method string) (string, pool.Request, error) {

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/pool/poolhttp"
 	"github.com/cellsched/cellsched/resources"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A server with one slot. Its customers wait half a second at most.
 func Example() {

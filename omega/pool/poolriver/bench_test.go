@@ -125,12 +125,7 @@ func BenchmarkDrain(b *testing.B) {
 				p := servertest.Slots(b, 4)
 				_, err := p.Tenant("flood", pool.Settings{Queue: queued})
 				require.NoError(b, err)
-				cfg := poolriver.Config{Pool: p, Ask: tenantOf, Workers: workers}
-				if queued > 0 {
-					cfg.Workers = 0
-				}
-				m, err := poolriver.New(cfg)
-				require.NoError(b, err)
+				m := turns(b, p)
 				var ran, came atomic.Int64
 				all := make(chan struct{})
 				c := q.client(&counter{m, &came}, func(context.Context, *river.Job[task]) error {

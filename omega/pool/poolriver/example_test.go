@@ -23,7 +23,6 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	const workers = 1000 // jobs that run, wait in the pool, or come and are put off
 	m, err := poolriver.New(poolriver.Config{
 		Pool: p,
 		Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
@@ -31,15 +30,13 @@ func Example() {
 			err := json.Unmarshal(job.Metadata, &about)
 			return about.Plan, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
 		},
-		Workers: workers,
+		Workers: 1000, // jobs that run, wait in the pool, or come and are put off
 	})
 	if err != nil {
 		panic(err)
 	}
-	config := &river.Config{
-		Middleware: []rivertype.Middleware{m},
-		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
-	}
+	config := &river.Config{Queues: map[string]river.QueueConfig{river.QueueDefault: {}}}
+	m.Configure(config)
 	fmt.Println(len(config.Middleware), "middleware,", config.Queues[river.QueueDefault].MaxWorkers, "workers") // for river.NewClient
 	// Output: 1 middleware, 1000 workers
 }

@@ -15,9 +15,10 @@
 //     FetchCooldown at most. 1,000 suit a pool of a few slots: a burst then waits for
 //     0.1 s behind each 1,000 jobs that were queued before it.
 //   - [Config.Workers], the same number. It bounds the jobs of one tenant that wait, so
-//     that workers are left for the others. [pool.Settings.Queue] does so by a number for
-//     each tenant. A small one leaves slots idle, since River looks for the jobs that
-//     were put off only each FetchPollInterval, 1 s by default.
+//     that workers are left for the others. [Middleware.Configure] sets both.
+//     [pool.Settings.Queue] bounds them by a number for each tenant as well. A small one
+//     leaves slots idle, since River looks for the jobs that were put off only each
+//     FetchPollInterval, 1 s by default.
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a job waits
 //     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
 //     put off. River's RescueStuckJobsAfter counts the wait, so MaxWait should be well
@@ -33,12 +34,17 @@
 // that ran or waited in the pool for running ones, so each has spent an attempt. River
 // discards a job on its last attempt. With MaxAttempts 1 these are up to MaxWorkers jobs,
 // most of which have not begun.
+//
+// A process that stops by StopAndCancel loses none: jobs that wait in the pool are
+// available again, and have spent no attempt.
 package poolriver
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +57,7 @@ import (
 // DefaultSnooze is the Snooze of a zero [Config].
 const DefaultSnooze = 100 * time.Millisecond
 
-// Config is the configuration of a [Middleware]. Pool and Ask are required.
+// Config is the configuration of a [Middleware]. Pool, Ask and Workers are required.
 type Config struct {
 	// Pool admits the jobs.
 	Pool *pool.Pool
@@ -64,16 +70,17 @@ type Config struct {
 	Snooze time.Duration
 	// Workers is the MaxWorkers of the River queue, of several queues the smallest; each
 	// queue is counted by itself. A job waits in the pool only where no more of its tenant
-	// wait than workers are left: see [pool.Backlog]. 0 means that [pool.Settings.Queue]
-	// alone bounds the jobs that wait: without one, a tenant that floods takes all workers.
+	// wait than workers are left: see [pool.Backlog]. A number above MaxWorkers lets a
+	// tenant that floods take all workers.
 	Workers int
 }
 
 // Middleware is a River middleware that runs each job with a lease of a pool. It is from
 // [New]: the zero Middleware fails each job. It is safe for concurrent use.
 //
-//	middleware, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
-//	client, err := river.NewClient(driver, &river.Config{Middleware: []rivertype.Middleware{middleware}, …})
+//	middleware, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask, Workers: 1000})
+//	middleware.Configure(cfg)
+//	client, err := river.NewClient(driver, cfg)
 type Middleware struct {
 	river.MiddlewareDefaults
 	cfg      Config
@@ -82,8 +89,8 @@ type Middleware struct {
 
 var _ rivertype.WorkerMiddleware = (*Middleware)(nil)
 
-// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
-// and for a negative Snooze or number of Workers.
+// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool, Ask or
+// Workers, and for a negative Snooze or number of Workers.
 func New(cfg Config) (*Middleware, error) {
 	if cfg.Pool == nil || cfg.Ask == nil {
 		return nil, fmt.Errorf("poolriver: Pool or Ask is nil, want both: %w", pool.ErrConfig)
@@ -91,13 +98,31 @@ func New(cfg Config) (*Middleware, error) {
 	if cfg.Snooze < 0 {
 		return nil, fmt.Errorf("poolriver: Snooze %v, want 0 or more: %w", cfg.Snooze, pool.ErrConfig)
 	}
-	if cfg.Workers < 0 {
-		return nil, fmt.Errorf("poolriver: Workers %d, want 0 or more: %w", cfg.Workers, pool.ErrConfig)
+	if cfg.Workers < 1 {
+		return nil, fmt.Errorf("poolriver: Workers %d, want the MaxWorkers of the queue: %w", cfg.Workers, pool.ErrConfig)
 	}
 	if cfg.Snooze == 0 {
 		cfg.Snooze = DefaultSnooze
 	}
 	return &Middleware{cfg: cfg}, nil
+}
+
+// Configure adds the middleware to a configuration of River, behind those that it has. It
+// sets the MaxWorkers of each queue there to [Config.Workers].
+func (m *Middleware) Configure(cfg *river.Config) {
+	if m == nil {
+		m = &Middleware{} // fails each job
+	}
+	if cfg == nil {
+		return
+	}
+	cfg.Middleware = append(slices.Clip(cfg.Middleware), m)
+	queues := maps.Clone(cfg.Queues) // the caller may share it
+	for name, q := range queues {
+		q.MaxWorkers = m.cfg.Workers
+		queues[name] = q
+	}
+	cfg.Queues = queues
 }
 
 // backlog returns the backlog of a River queue.
@@ -133,7 +158,7 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner fu
 		return err
 	}
 	var own error // of the worker
-	again, err := m.backlog(job.Queue).Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+	again, err := m.backlog(job.Queue).Do(ctx, m.cfg.Pool, tenant, ask, false, func(ctx context.Context, _ []pool.Lease) error {
 		own = doInner(ctx)
 		return own
 	})

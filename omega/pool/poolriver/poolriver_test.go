@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,7 +47,7 @@ func tenantOf(job *rivertype.JobRow) (string, pool.Request, error) {
 
 func middleware(tb testing.TB, p *pool.Pool, snooze time.Duration) *poolriver.Middleware {
 	tb.Helper()
-	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Snooze: snooze})
+	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Snooze: snooze, Workers: 100})
 	require.NoError(tb, err)
 	return m
 }
@@ -100,14 +99,17 @@ func (q *queue) client(m rivertype.Middleware, work func(context.Context, *river
 	return c
 }
 
-// insert adds n jobs of a tenant.
-func (q *queue) insert(c *river.Client[pgx.Tx], tenant string, first, n int) {
+// insert adds n jobs of a tenant, with so many attempts at most if there is a number.
+func (q *queue) insert(c *river.Client[pgx.Tx], tenant string, first, n int, attempts ...int) {
 	q.tb.Helper()
 	var list []river.InsertManyParams
 	for i := range n {
 		list = append(list, river.InsertManyParams{
 			Args: task{first + i}, InsertOpts: &river.InsertOpts{Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)},
 		})
+		for _, most := range attempts {
+			list[i].InsertOpts.MaxAttempts = most
+		}
 	}
 	_, err := c.InsertManyFast(q.tb.Context(), list)
 	require.NoError(q.tb, err)
@@ -178,65 +180,6 @@ func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	}
 }
 
-// A worker process that is killed in the middle of its jobs loses none: River hands its
-// running jobs to the next process.
-func TestMiddleware_LosesNoJobOfAProcessThatIsKilled(t *testing.T) {
-	q := newQueue(t)
-	const jobs = 60
-	idle, err := river.NewClient(riverpgxv5.New(q.db), &river.Config{})
-	require.NoError(t, err)
-	q.insert(idle, "a", 0, jobs)
-	child := servertest.NewChild(t, "TestWorkerProcess", "POOLRIVER_DATABASE="+q.dsn)
-	for range 4 {
-		child.Await("hangs") // until all slots are taken
-	}
-	child.Kill()
-	completed, _ := q.count(rivertype.JobStateCompleted)
-	running, _ := q.count(rivertype.JobStateRunning)
-	require.GreaterOrEqual(t, running, 4)
-
-	// For the test an hour passes: River then takes the process for dead.
-	_, err = q.db.Exec(t.Context(), `UPDATE river_job SET attempted_at = now() - interval '2 hours' WHERE state = 'running'`)
-	require.NoError(t, err)
-	_, err = q.db.Exec(t.Context(), `DELETE FROM river_leader`)
-	require.NoError(t, err)
-	all := make(chan struct{})
-	var left atomic.Int64
-	left.Store(int64(jobs - completed))
-	p := servertest.Slots(t, 4, "a")
-	c := q.client(middleware(t, p, 10*time.Millisecond), func(context.Context, *river.Job[task]) error {
-		if left.Add(-1) == 0 {
-			close(all)
-		}
-		return nil
-	})
-	<-all
-	require.NoError(t, c.Stop(context.WithoutCancel(t.Context())))
-	n, _ := q.count(rivertype.JobStateCompleted)
-	require.Equal(t, jobs, n)
-	require.Zero(t, left.Load(), "a job that had ended has run again")
-	require.Zero(t, p.Stats().Leases)
-}
-
-// TestWorkerProcess is the worker process of the test above. Each fourth job hangs.
-func TestWorkerProcess(t *testing.T) {
-	dsn := os.Getenv("POOLRIVER_DATABASE")
-	if dsn == "" {
-		t.Skip("the process of another test")
-	}
-	db, err := pgxpool.New(t.Context(), dsn)
-	require.NoError(t, err)
-	q := &queue{t, db, dsn}
-	q.client(middleware(t, servertest.Slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, j *river.Job[task]) error {
-		if j.Args.Number%4 == 3 {
-			fmt.Println("hangs")
-			select {}
-		}
-		return nil
-	})
-	select {}
-}
-
 func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 	mine := errors.New("mine")
 	job := func(id int64, tenant string) *rivertype.JobRow {
@@ -268,7 +211,7 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 	t.Run("does not wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := servertest.Slots(t, 1)
-			m, err := poolriver.New(poolriver.Config{Pool: p, Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
+			m, err := poolriver.New(poolriver.Config{Pool: p, Workers: 100, Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
 				return "a", pool.Request{Needs: []resources.Vector{{1}}, MaxWait: 1}, nil
 			}})
 			require.NoError(t, err)
@@ -327,7 +270,7 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 		require.ErrorIs(t, middleware(t, servertest.Slots(t, 1), 0).Work(t.Context(), job(1, ""), succeed), pool.ErrTenant)
 	})
 	t.Run("need that no machine meets", func(t *testing.T) {
-		m, err := poolriver.New(poolriver.Config{Pool: servertest.Slots(t, 1), Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
+		m, err := poolriver.New(poolriver.Config{Pool: servertest.Slots(t, 1), Workers: 100, Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
 			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
 		}})
 		require.NoError(t, err)
@@ -345,7 +288,7 @@ func TestWork_ServesHigherPrioritiesOfATenantFirst(t *testing.T) {
 		p := servertest.Slots(t, 1)
 		held, ok := p.TryAcquire("b", resources.Vector{1})
 		require.True(t, ok)
-		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
+		m, err := poolriver.New(poolriver.Config{Pool: p, Workers: 100, Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
 			return "a", pool.Request{Needs: []resources.Vector{{1}}, Priority: 5 - job.Priority}, nil
 		}})
 		require.NoError(t, err)
@@ -374,7 +317,9 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 	for text, cfg := range map[string]poolriver.Config{
 		"poolriver: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolriver: Snooze -1ns, want 0 or more: pool: invalid configuration":   {Pool: p, Ask: tenantOf, Snooze: -1},
-		"poolriver: Workers -1, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Workers: -1},
+
+		"poolriver: Workers -1, want the MaxWorkers of the queue: pool: invalid configuration": {Pool: p, Ask: tenantOf, Workers: -1},
+		"poolriver: Workers 0, want the MaxWorkers of the queue: pool: invalid configuration":  {Pool: p, Ask: tenantOf},
 	} {
 		_, err := poolriver.New(cfg)
 		require.ErrorIs(t, err, pool.ErrConfig)

@@ -18,7 +18,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A tenant with a few jobs takes turns with one that came first with many: between two of
+// A tenant with a few jobs takes turns with one that came first with many. Between two of
 // its jobs one of the other runs.
 func TestWork_TakesTurnsWithATenantThatFloods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
