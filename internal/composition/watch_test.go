@@ -20,12 +20,18 @@ type watch struct {
 	lasting map[string]time.Time // conditions that must end, and since when they hold
 	born    map[omega.AllocationID]time.Time
 
-	first     omega.ReservationID // in the order
-	since     time.Time
-	above     map[omega.AllocationID]bool // of higher precedence, on its machines
+	line      map[omega.ReservationID]place // of each reservation at the last look
 	seen      map[omega.ReservationID]bool
-	longest   time.Duration // that a reservation was the first
+	longest   time.Duration // of a reservation at one place or nearer to the first
+	farthest  int           // place at which the time of a reservation began
 	disturbed int
+}
+
+// place is the place of a reservation in the order.
+type place struct {
+	now, since int // at present, and when its time began; the first place is 1
+	begin      time.Time
+	above      map[omega.AllocationID]bool // of higher precedence, on its machines
 }
 
 func (w *world) watch() *watch {
@@ -36,7 +42,7 @@ func (w *world) watch() *watch {
 }
 
 func (o *watch) String() string {
-	return fmt.Sprintf("%d reservations, one was the first for %v; %d disturbed", len(o.seen), o.longest, o.disturbed)
+	return fmt.Sprintf("%d reservations, one waited %v, one from place %d; %d disturbed", len(o.seen), o.longest, o.farthest, o.disturbed)
 }
 
 func (o *watch) look() {
@@ -139,42 +145,45 @@ func (o *watch) reserved(s *omega.Scheduler) (n int) {
 	return n
 }
 
-// reservations checks the bound of omega: what is the first in the order from some moment on
-// is ready once each allocation of that moment has ended, and then it is granted. A claim of
-// higher precedence on one of its machines may take the room.
+// reservations checks the bound of omega: the first in the order is ready once each
+// allocation of the moment at which it became the first has ended, and is then granted. So
+// the reservation at place n is granted, or ends, within n such times. The time begins anew
+// where another reservation comes before it, and where a claim of higher precedence takes
+// room on its machines or on those of a reservation before it.
 func (o *watch) reservations() {
 	o.view.Snapshot().Refresh(time.Now())
-	var first omega.Reservation
+	line, n, disturbed := map[omega.ReservationID]place{}, 0, false
 	for r := range o.view.Snapshot().Reservations() {
-		if o.seen[r.ID] = true; first.ID == 0 {
-			first = r
-		}
+		n++
+		o.seen[r.ID] = true
 		o.ends(fmt.Sprintf("reservation %d of %s outlasts its time", r.ID, r.Scheduler), time.Now().After(r.Until) && o.w.arriving())
-	}
-	above, disturbed := map[omega.AllocationID]bool{}, false
-	for _, c := range first.Claims {
-		for _, a := range o.w.cell.AllocationsOn(c.Machine) {
-			if a.Precedence > first.Precedence {
-				above[a.ID] = true
-				disturbed = disturbed || !o.above[a.ID]
+		was, known := o.line[r.ID]
+		p := place{n, n, time.Now(), map[omega.AllocationID]bool{}}
+		for _, c := range r.Claims {
+			for _, a := range o.w.cell.AllocationsOn(c.Machine) {
+				if a.Precedence > r.Precedence {
+					p.above[a.ID] = true
+					disturbed = disturbed || known && !was.above[a.ID]
+				}
+			}
+		}
+		switch {
+		case known && disturbed:
+			o.disturbed++
+		case known && n <= was.now:
+			p.since, p.begin = was.since, was.begin
+		}
+		line[r.ID] = p
+		o.farthest = max(o.farthest, p.since)
+		long := time.Since(p.begin)
+		if o.longest = max(o.longest, long); long > time.Duration(p.since)*(lasting+answer) {
+			o.w.t.Errorf("at %v: reservation %d of %s is at place %d after %v, it began at place %d: %+v",
+				time.Since(o.w.begin), r.ID, r.Scheduler, n, long, p.since, r)
+			for _, c := range r.Claims {
+				m, _ := o.w.cell.State(c.Machine)
+				o.w.t.Errorf("machine %+v has %+v", m, o.w.cell.AllocationsOn(c.Machine))
 			}
 		}
 	}
-	if first.ID != o.first || disturbed {
-		if first.ID == o.first {
-			o.disturbed++
-		}
-		o.first, o.since = first.ID, time.Now()
-	}
-	if o.above = above; first.ID == 0 {
-		return
-	}
-	long := time.Since(o.since)
-	if o.longest = max(o.longest, long); long > lasting+answer {
-		o.w.t.Errorf("at %v: reservation %d of %s is the first for %v: %+v", time.Since(o.w.begin), first.ID, first.Scheduler, long, first)
-		for _, c := range first.Claims {
-			m, _ := o.w.cell.State(c.Machine)
-			o.w.t.Errorf("machine %+v has %+v", m, o.w.cell.AllocationsOn(c.Machine))
-		}
-	}
+	o.line = line
 }
