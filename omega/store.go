@@ -34,13 +34,13 @@ type Local struct {
 
 // Refresh brings the scheduler's snapshot up to date. It fails if ctx is done.
 func (l Local) Refresh(ctx context.Context, now time.Time, visit func(MachineState)) (*Snapshot, error) {
-	if l.Scheduler == nil {
+	snap := l.Scheduler.Snapshot()
+	if snap == nil {
 		return nil, absent("scheduler")
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	snap := l.Scheduler.Snapshot()
 	snap.RefreshEach(now, visit)
 	return snap, nil
 }

@@ -164,9 +164,8 @@ func (c *Cell) load(ctx context.Context) error {
 	if err = errors.Join(err, r.Close()); err != nil {
 		return unrestored(at, err)
 	}
-	if c.state, c.saved = *s, at; c.state.version >= latest {
-		close(c.tending.risen)
-	}
+	c.state, c.saved = *s, at
+	c.tending.rise(0, s.version)
 	return c.state.cell.SetJournal((*batcher)(c))
 }
 

@@ -44,6 +44,14 @@
 //   - for allocations that stay, [omega.Scheduler.Epoch], by the name of the scheduler;
 //   - for those of [Cell.Ephemeral], [Cell.Position], read after the commit that granted them.
 //
+// # Boards
+//
+// A [Board] is soft state in the journal: what each process uses and waits for, by key. It ends
+// with the sessions of the processes that wrote it. A note that raises a bounded amount holds
+// only if the sum of all processes stays within the bound, in the order of the journal. So a
+// limit over all processes is kept without a lock: each process takes a part of it, uses it
+// up, and takes the next.
+//
 // # Which store
 //
 //	one process, nothing kept   a cell of package omega alone: commits take no append

@@ -9,8 +9,10 @@ import (
 // The versions of what entries do. An entry of a later one is not applied. A journal has the
 // version of its latest entries: see [Cell.tend] for when it gets the next one.
 const (
-	oldest = 1
-	latest = 2 // sessions expire
+	oldest   = 1
+	expiring = 2 // sessions expire
+	boarded  = 3 // boards
+	latest   = boarded
 )
 
 // The kinds of entries.

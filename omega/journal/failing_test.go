@@ -92,7 +92,7 @@ func TestOpen_AppendsNothingToAStoreThatItRefuses(t *testing.T) {
 		edit func(r *raw)
 		want error
 	}{
-		"later version":                     {func(r *raw) { r.version += 2 }, journal.ErrVersion},
+		"later version":                     {func(r *raw) { r.version += 3 }, journal.ErrVersion},
 		"another history":                   {func(r *raw) { r.log++ }, journal.ErrForked},
 		"other outcomes":                    {func(r *raw) { r.state++ }, journal.ErrDiverged},
 		"writer that had read itself":       {func(r *raw) { r.numbers[2]++ }, journal.ErrForked},
@@ -135,7 +135,7 @@ func TestOpen_RefusesACheckpointOfAnotherVersion(t *testing.T) {
 			onePackage(t, err)
 		}
 		bad := bytes.Clone(whole)
-		bad[version] += 2
+		bad[version] += 3
 		binary.LittleEndian.PutUint32(bad[header:], crc32.Checksum(bad[:header], crc32.MakeTable(crc32.Castagnoli)))
 		_, err = journal.Open(t.Context(), &stale{Store: sim.Client(), at: 2, checkpoint: bad, times: 1}, first(1))
 		require.ErrorIs(t, err, journal.ErrVersion)

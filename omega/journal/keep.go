@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,19 +14,19 @@ const shortestTTL = 100 * time.Millisecond
 // tending is the state by which a process keeps its session, and ends those of others. It is not
 // the same in all copies: times are of the clock here. The Cell's mutex guards it.
 type tending struct {
-	stir      chan struct{}          // of capacity 1: there may be something to do
-	risen     chan struct{}          // closed once sessions expire in the journal
-	seen      map[Position]time.Time // when the last entry of each session was applied
-	proposed  map[Position]uint64    // the last numbers with which their ends were proposed
-	wrote     time.Time              // when the last entry was made
-	heard     time.Time              // when an entry of this session was applied last,
-	since     time.Time              // and since when that was never longer ago than it should be
-	switching bool                   // entries are written in the latest version
-	told      byte                   // the version in which the TTL was sent last, 0 for none
-	holds     bool                   // this session may have schedulers that end with it
-	reaping   bool                   // a goroutine runs reap
-	asked     bool                   // all that expired sessions hold may be released
-	spent     []spending             // room released unasked
+	stir      chan struct{}             // of capacity 1: there may be something to do
+	risen     [latest + 1]chan struct{} // closed once the journal has that version
+	seen      map[Position]time.Time    // when the last entry of each session was applied
+	proposed  map[Position]uint64       // the last numbers with which their ends were proposed
+	wrote     time.Time                 // when the last entry was made
+	heard     time.Time                 // when an entry of this session was applied last,
+	since     time.Time                 // and since when that was never longer ago than it should be
+	switching bool                      // entries are written in the latest version
+	told      byte                      // the version in which the TTL was sent last, 0 for none
+	holds     bool                      // this session may have schedulers that end with it
+	reaping   bool                      // a goroutine runs reap
+	asked     bool                      // all that expired sessions hold may be released
+	spent     []spending                // room released unasked
 }
 
 // spending is a part of the cell that was released.
@@ -35,10 +36,11 @@ type spending struct {
 }
 
 func newTending() tending {
-	return tending{
-		stir: make(chan struct{}, 1), risen: make(chan struct{}),
-		seen: make(map[Position]time.Time), proposed: make(map[Position]uint64),
+	t := tending{stir: make(chan struct{}, 1), seen: make(map[Position]time.Time), proposed: make(map[Position]uint64)}
+	for v := range t.risen {
+		t.risen[v] = make(chan struct{})
 	}
+	return t
 }
 
 // tends reports whether this process' session can expire.
@@ -81,9 +83,28 @@ func (c *Cell) raise(version byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tending.rise(c.state.version, version)
 	c.state.raise(version)
-	close(c.tending.risen)
 	signal(c.tending.stir) // all tell their TTLs
+}
+
+// rise tells those that wait for versions above one, up to another one.
+func (t *tending) rise(from, to byte) {
+	for v := from + 1; v <= to; v++ {
+		close(t.risen[v])
+	}
+}
+
+// reaches waits until the journal has a version.
+func (c *Cell) reaches(ctx context.Context, version byte) error {
+	select {
+	case <-c.tending.risen[version]:
+		return nil
+	case <-c.life.Done():
+		return c.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // hear notes the next entry of a session.
@@ -126,6 +147,9 @@ func (c *Cell) applyKeep(at Position, e *entry, mine bool) (own []sending, err e
 	if mine {
 		own, c.flight = c.flight, nil
 	}
+	if k.action == postNotes && !c.state.post(e.session, k.notes) {
+		c.state.skipped++
+	}
 	ended, session := c.state.keep(e.session, k), c.session
 	if t := &c.tending; c.tends() {
 		delete(t.seen, ended)
@@ -159,6 +183,7 @@ func (c *Cell) applyEnd(e *entry, mine bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(e.body) > 0 { // it has left no schedulers
+		c.state.unpost(e.session)
 		delete(c.state.sessions, e.session)
 	} else {
 		c.state.end(e.session)
@@ -210,7 +235,7 @@ func (c *Cell) tend(now time.Time) time.Duration {
 	}
 	quiet := len(c.queue)+len(c.flight) == 0
 	if v := c.writes(); t.told != v || quiet && now.Sub(t.wrote) >= c.cfg.TTL/3 {
-		send = append(send, keeping{keepSession, [2]uint64{uint64(c.cfg.TTL)}})
+		send = append(send, keeping{action: keepSession, args: [2]uint64{uint64(c.cfg.TTL)}})
 		t.told = v
 	}
 	if !next.After(now) {
@@ -242,11 +267,13 @@ func (c *Cell) silent(now time.Time, next *time.Time) (propose []keeping, switch
 	switches = s.version < latest && !t.switching
 	for _, at := range slices.Sorted(maps.Keys(s.sessions)) {
 		one, ttl := s.sessions[at], c.cfg.TTL
-		if s.version > oldest {
-			ttl = one.ttl
-		}
-		if at == c.session || ttl == 0 || s.version == oldest && one.knows >= latest {
+		expires, lacks := s.version > oldest && one.ttl > 0, s.version < latest && one.knows < latest
+		if at == c.session || !expires && !lacks {
 			continue
+		}
+		if expires {
+			ttl = one.ttl
+			switches = switches && !lacks // its end comes first
 		}
 		seen := t.seen[at]
 		if seen.Before(t.since) {
@@ -256,10 +283,10 @@ func (c *Cell) silent(now time.Time, next *time.Time) (propose []keeping, switch
 		switch {
 		case now.Before(due):
 			*next = earlier(*next, due)
-			switches = false
-		case s.version > oldest && t.proposed[at] != one.number:
+			switches = switches && !lacks
+		case expires && t.proposed[at] != one.number:
 			t.proposed[at] = one.number
-			propose = append(propose, keeping{expireSession, [2]uint64{uint64(at), one.number}})
+			propose = append(propose, keeping{action: expireSession, args: [2]uint64{uint64(at), one.number}})
 		}
 	}
 	return propose, switches

@@ -32,12 +32,8 @@ func (c *Cell) Ephemeral(ctx context.Context, name string, limits omega.Limits) 
 	if !c.tends() {
 		return nil, fault.Newf("journal", resources.ErrQuantity, "scheduler %s that ends with its session: TTL of 0, want more", fault.Quote(name))
 	}
-	select {
-	case <-c.tending.risen:
-	case <-c.life.Done():
-		return nil, c.Err()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := c.reaches(ctx, expiring); err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	c.tending.holds = true
@@ -92,7 +88,7 @@ func (c *Cell) reap() {
 			return n, err
 		})
 		if gone && err == nil {
-			err = c.tell(c.life, keeping{settleSession, [2]uint64{uint64(of)}})
+			err = c.tell(c.life, keeping{action: settleSession, args: [2]uint64{uint64(of)}})
 		}
 		wait := reapEvery
 		switch {
@@ -201,7 +197,7 @@ func (c *Cell) affordable(ctx context.Context, held []omega.Allocation) (n int, 
 	if n == 0 {
 		return 0, nil
 	}
-	return n, c.tell(ctx, keeping{spendShare, [2]uint64{uint64(min(share, 1) * 1e6)}})
+	return n, c.tell(ctx, keeping{action: spendShare, args: [2]uint64{uint64(min(share, 1) * 1e6)}})
 }
 
 // vacate ends this process' schedulers that end with its session.

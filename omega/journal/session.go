@@ -30,6 +30,7 @@ const (
 	settleSession            // the schedulers of an expired session are gone: its number
 	spendShare               // of the cell, in millionths, is released of expired sessions: see [Cell.reap]
 	askShare                 // all of it may be
+	postNotes                // writes notes on a board; from version 3 on
 	lastAction
 )
 
@@ -37,6 +38,8 @@ const (
 type keeping struct {
 	action byte
 	args   [2]uint64
+	knows  byte   // of keepSession: the latest version that its process reads
+	notes  []byte // of postNotes
 }
 
 // args returns how many numbers an action has.
@@ -44,7 +47,7 @@ func args(action byte) int {
 	switch action {
 	case expireSession:
 		return 2
-	case askShare:
+	case askShare, postNotes:
 		return 0
 	}
 	return 1
@@ -55,7 +58,10 @@ func (k keeping) encode(b []byte) []byte {
 	for _, x := range k.args[:args(k.action)] {
 		b = binary.AppendUvarint(b, x)
 	}
-	return b
+	if k.action == keepSession {
+		b = append(b, latest) // processes of version 2 read no further than the TTL
+	}
+	return append(b, k.notes...)
 }
 
 // decodeKeeping returns the action in the body of an entry, and false for none that this
@@ -71,6 +77,15 @@ func decodeKeeping(body []byte) (k keeping, ok bool) {
 			return k, false
 		}
 		k.args[i], body = x, body[n:]
+	}
+	switch k.action {
+	case keepSession:
+		k.knows = expiring
+		if len(body) > 0 {
+			k.knows = max(k.knows, min(body[0], latest))
+		}
+	case postNotes:
+		k.notes = body
 	}
 	return k, true
 }
@@ -96,13 +111,16 @@ func (s *state) begin(at Position) {
 	}
 }
 
-// raise notes the version of an entry. Sessions tell their TTL again in the next version:
-// checkpoints of the oldest one lack it.
+// raise notes the version of an entry. Sessions tell their TTL again in the version behind the
+// oldest one, whose checkpoints lack it.
 func (s *state) raise(version byte) {
 	if version <= s.version {
 		return
 	}
-	s.version = version
+	was := s.version
+	if s.version = version; was > oldest {
+		return
+	}
 	for at, one := range s.sessions {
 		one.ttl = 0
 		s.sessions[at] = one
@@ -112,6 +130,7 @@ func (s *state) raise(version byte) {
 // end ends a session that may have left schedulers.
 func (s *state) end(at Position) {
 	one, lives := s.sessions[at]
+	s.unpost(at)
 	if delete(s.sessions, at); lives && one.ttl > 0 && s.version > oldest {
 		i, _ := slices.BinarySearch(s.expired, at)
 		s.expired = slices.Insert(s.expired, i, at)
@@ -127,7 +146,7 @@ func (s *state) keep(by Position, k keeping) (ended Position) {
 	switch of := Position(k.args[0]); k.action {
 	case keepSession:
 		one := s.sessions[by]
-		one.ttl, one.knows = time.Duration(min(k.args[0], 1<<62)), latest
+		one.ttl, one.knows = time.Duration(min(k.args[0], 1<<62)), k.knows
 		s.sessions[by] = one
 	case expireSession:
 		if one, lives := s.sessions[of]; lives && of != by && one.number == k.args[1] {

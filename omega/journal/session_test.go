@@ -339,7 +339,7 @@ func TestCell_WritesTheNextVersionOnceAllSessionsKnowIt(t *testing.T) {
 		require.NoError(t, old.Drain(m)) // it knows that version after all
 		require.NoError(t, old.Sync(t.Context()))
 		closeAll(t, one, other, old)
-		require.Equal(t, byte(2), sim.Entries()[len(sim.Entries())-1].Data[0])
+		require.Equal(t, byte(3), sim.Entries()[len(sim.Entries())-1].Data[0])
 	})
 }
 

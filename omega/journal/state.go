@@ -30,6 +30,7 @@ type state struct {
 	version  byte                 // of the latest entries
 	sessions map[Position]session // by the position of the entry that began each
 	expired  []Position           // that may have left schedulers, in the order in which they ended
+	boards   map[string]*table    // by name
 }
 
 // check holds the checks at a position.
@@ -73,7 +74,8 @@ func (s *state) compare(e *entry) error {
 // A checkpoint is a header and then a saved cell. The header is the magic, the version of
 // the journal, the position, the checks, the number of sessions and, in order, each with its
 // last number, and a checksum. From version 2 on a session has its TTL besides, and those
-// that have expired follow, with the number 0.
+// that have expired follow, with the number 0. From version 3 on the notes of boards come
+// behind them: their size, they themselves and a checksum.
 const magic = "OmegaJnl"
 
 // sessionSize is the size of a session in a header of a version.
@@ -103,7 +105,13 @@ func (s *state) header() []byte {
 			b = binary.LittleEndian.AppendUint64(b, uint64(one.ttl))
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+	if s.version < boarded {
+		return b
+	}
+	notes := s.saveBoards()
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(notes))), notes...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(notes, castagnoli()))
 }
 
 // restore reads a checkpoint.
@@ -151,10 +159,35 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 			s.sessions[began] = one
 		}
 	}
+	if version >= boarded {
+		if err := s.readBoards(in); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if s.cell, err = omega.Restore(in, space); err != nil {
 		return nil, err
 	}
 	s.settle()
 	return s, nil
+}
+
+// readBoards reads the notes of boards in a checkpoint.
+func (s *state) readBoards(in io.Reader) error {
+	var size [4]byte
+	if _, err := io.ReadFull(in, size[:]); err != nil {
+		return fmt.Errorf("%w: boards of a checkpoint: %w", ErrDamaged, err)
+	}
+	n := int64(binary.LittleEndian.Uint32(size[:]))
+	b, err := io.ReadAll(io.LimitReader(in, n+4)) // a damaged size takes no more memory than there are bytes
+	if err == nil && int64(len(b)) < n+4 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("%w: boards of a checkpoint: %w", ErrDamaged, err)
+	}
+	if sum := crc32.Checksum(b[:n], castagnoli()); sum != binary.LittleEndian.Uint32(b[n:]) {
+		return fmt.Errorf("%w: boards of a checkpoint with checksum %08x", ErrDamaged, sum)
+	}
+	return s.restoreBoards(b[:n])
 }

@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func ExampleTeam() {
 	if err != nil {
 		panic(err)
 	}
-	if err := team.Resize(batch, plan.Workers); err != nil {
+	if err := team.Resize(context.Background(), omega.Local{Scheduler: batch}, time.Time{}, plan.Workers); err != nil {
 		panic(err)
 	}
 	fmt.Printf("%d workers, %d of them extra: done in %v\n", team.Len(), team.Extra(), work.Time(team.Len()))

@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,6 +48,39 @@ func look(t require.TestingT, s *omega.Scheduler, q omega.Query) elastic.Room {
 	room, err := elastic.Look(s.Snapshot(), q)
 	require.NoError(t, err)
 	return room
+}
+
+// doubtful is a store that cannot tell the outcome of its next commits. The transaction is
+// applied at the first of them if early, else with the commit after them.
+type doubtful struct {
+	omega.Local
+	lost    int // commits without a known outcome that are left
+	early   bool
+	applied bool
+	granted int
+	err     error
+	before  func() // runs between refresh and commit
+}
+
+func (d *doubtful) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
+	if d.before != nil {
+		d.before()
+	}
+	if !d.applied && (d.early || d.lost == 0) {
+		d.granted, d.err = d.Local.Commit(ctx, tx)
+		d.applied = true
+	}
+	if d.lost > 0 {
+		d.lost--
+		return 0, omega.ErrOutcome
+	}
+	d.applied = false
+	return d.granted, d.err
+}
+
+// resize resizes a team in the cell of its scheduler.
+func resize(team *elastic.Team, s *omega.Scheduler, n int) error {
+	return team.Resize(context.Background(), omega.Local{Scheduler: s}, time.Time{}, n)
 }
 
 // maps returns a job of n maps of a minute each.

@@ -21,17 +21,19 @@ func TestNil_IsAnErrorOrNothing(t *testing.T) {
 	var none *elastic.Team
 	_, look := elastic.Look(nil, omega.Query{Need: resources.Vector{1}})
 	for text, err := range map[string]error{
-		"elastic: snapshot: argument is nil":  look,
-		"elastic: team: argument is nil":      none.Resize(s, 1),
-		"elastic: scheduler: argument is nil": newTeam(t, 1).Resize(nil, 1),
+		"elastic: snapshot: argument is nil": look,
+		"elastic: team: argument is nil":     resize(none, s, 1),
+		"elastic: context: argument is nil":  newTeam(t, 1).Resize(nil, omega.Local{Scheduler: s}, time.Time{}, 1), //nolint:staticcheck // nil on purpose
+		"elastic: store: argument is nil":    newTeam(t, 1).Resize(t.Context(), nil, time.Time{}, 1),
+		"omega: scheduler: argument is nil":  resize(newTeam(t, 1), nil, 1),
 	} {
 		require.ErrorIs(t, err, resources.ErrNil)
 		require.EqualError(t, err, text)
 	}
-	require.Error(t, newTeam(t, 1).Resize(&omega.Scheduler{}, 1), "it commits nowhere")
+	require.Error(t, resize(newTeam(t, 1), &omega.Scheduler{}, 1), "it commits nowhere")
 	niltest.Methods(t, none, resources.ErrNil, nil)
 	niltest.Methods(t, &elastic.Team{}, resources.ErrNil, nil)
-	require.ErrorIs(t, new(elastic.Team).Resize(s, 1), resources.ErrNil, "NewTeam has not made it")
+	require.ErrorIs(t, resize(new(elastic.Team), s, 1), resources.ErrNil, "NewTeam has not made it")
 	niltest.Methods(t, elastic.Policy{}, resources.ErrQuantity, nil)
 	niltest.Methods(t, elastic.Room{}, nil, nil)
 	niltest.Methods(t, elastic.MapReduce{}, nil, map[string]any{"Check": nil, "Time": time.Duration(math.MaxInt64)})

@@ -30,15 +30,19 @@ type Worker struct {
 // section 6: it uses idle resources opportunistically, so that they are there
 // for others all the same.
 //
-// [NewTeam] makes one; a nil or zero Team has no workers and gets none. It belongs to
-// the goroutine of the scheduler that it is resized with, always
-// the same one or its successor.
+// [NewTeam] makes one; a nil or zero Team has no workers and gets none. It is not safe for
+// concurrent use. It is resized with the store of one scheduler, or of its successor.
 type Team struct {
-	worker  Worker
-	asked   int
-	base    []omega.AllocationID // at most asked
-	extra   []omega.AllocationID // in the order in which they were granted
+	worker Worker
+	asked  int
+	base   []omega.AllocationID // at most asked
+	extra  []omega.AllocationID // in the order in which they were granted
+
 	attempt omega.Attempt
+	// keptBase and keptExtra count the workers that the transaction of attempt keeps: the
+	// first of base and of extra. missing is the number of its claims for base.
+	keptBase, keptExtra, missing int
+	lost                         []omega.AllocationID // dropped in doubt, perhaps claimed by it
 }
 
 // NewTeam returns a team without workers for a job that asked for so many.
@@ -91,93 +95,106 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 	}
 }
 
-// Resize brings the team to n workers, as far as there is room. It places on the
-// scheduler's snapshot and commits one transaction, or releases the youngest extra
+// Resize brings the team to n workers, as far as there is room. It refreshes the snapshot
+// of store, places and commits one transaction at now, or releases the youngest extra
 // workers, and after those the others. Workers that were asked for and are missing are
 // claimed as such, whatever the number of extra ones.
 //
 // When the team shrinks, the first n of [Team.Workers] stay. The room of the others is
 // free at once, so stop them first, or others may claim it while they still run.
 //
-// A claim that conflicts is not tried again: look at [Team.Len], refresh the snapshot,
-// plan and resize again. A worker that did not fit or was refused is no error, unless
-// the scheduler has no permission for it, since that would be so for ever.
+// A claim that conflicts is not tried again: look at [Team.Len], plan and resize again. A
+// worker that did not fit or was refused is no error, unless the scheduler has no
+// permission for it, since that would be so for ever.
 //
-// Cost: that of [omega.Snapshot.Place] and [omega.Scheduler.Commit]. Errors:
+// After omega.ErrOutcome it is unknown whether the transaction was applied, and the team
+// counts the workers from before it. The next Resize asks for the outcome first, and then
+// goes on to its own n. Workers that a Resize was to release stay stopped meanwhile.
+//
+// Cost: that of [omega.Snapshot.Refresh], [omega.Snapshot.Place] and
+// [omega.Scheduler.Commit]; on a cell with a journal Resize waits for it, ctx at most.
+// Errors:
 //
 //   - [ErrJob] if n is negative: nothing has changed;
-//   - those of Commit: the team is as it was;
+//   - resources.ErrNil without a store: nothing has changed;
+//   - those of [omega.Attempt.Begin] and [omega.Attempt.Commit]: the team is as it was;
 //   - omega.ErrForbidden if the scheduler may not claim at the precedence of some of
 //     the workers or, lately, on their machine: the team has the workers that were
 //     granted.
-func (t *Team) Resize(s *omega.Scheduler, n int) error {
+func (t *Team) Resize(ctx context.Context, store omega.Store, now time.Time, n int) error {
 	switch {
 	case t == nil || t.asked == 0: // NewTeam has not made it
 		return refuse(resources.ErrNil, "team")
-	case s == nil:
-		return refuse(resources.ErrNil, "scheduler")
-	}
-	if n < 0 || n > math.MaxInt32 {
+	case ctx == nil:
+		return refuse(resources.ErrNil, "context")
+	case store == nil:
+		return refuse(resources.ErrNil, "store")
+	case n < 0 || n > math.MaxInt32:
 		return refuse(ErrJob, "team resized to %d workers, want 0 to %d", n, math.MaxInt32)
+	}
+	if t.attempt.Doubt() > 0 {
+		if err := t.commit(ctx, now); err != nil {
+			return err
+		}
 	}
 	if n == t.Len() {
 		return nil
 	}
-	t.attempt.Store = omega.Local{Scheduler: s}
-	t.attempt.Txn.Reset()
-	if n < t.Len() {
-		return t.shrink(n)
-	}
-	return t.grow(s, n-t.Len())
-}
-
-func (t *Team) shrink(n int) error {
-	base := min(len(t.base), n)
-	extra := n - base
-	for _, id := range slices.Concat(t.base[base:], t.extra[extra:]) {
-		t.attempt.Txn.Release(id)
-	}
-	// This releases workers that were preempted or lost meanwhile, too.
-	if _, err := t.attempt.Commit(context.Background(), time.Time{}); err != nil {
+	t.attempt.Store = store
+	snap, err := t.attempt.Begin(ctx, now)
+	if err != nil {
 		return err
 	}
-	t.base, t.extra = t.base[:base], t.extra[:extra]
-	return nil
+	t.keptBase, t.keptExtra, t.missing = min(len(t.base), n), len(t.extra), t.asked-len(t.base)
+	if n < t.Len() {
+		t.shrink(n)
+	} else {
+		t.grow(snap, n-t.Len())
+	}
+	return t.commit(ctx, now)
 }
 
-func (t *Team) grow(s *omega.Scheduler, more int) error {
-	missing, claims := t.asked-len(t.base), 0
-	snap := s.Snapshot()
-	if snap == nil {
-		return refuse(resources.ErrNil, "scheduler")
+// shrink releases all but n workers. A worker that was preempted or lost meanwhile is
+// released as well.
+func (t *Team) shrink(n int) {
+	t.keptExtra = n - t.keptBase
+	for _, id := range slices.Concat(t.base[t.keptBase:], t.extra[t.keptExtra:]) {
+		t.attempt.Txn.Release(id)
 	}
+}
+
+func (t *Team) grow(snap *omega.Snapshot, more int) {
 	snap.Place(t.worker.Query, t.worker.Place, more, func(m omega.MachineID, tasks int) {
 		for range tasks {
 			c := omega.Claim{
 				Machine: m, Account: t.worker.Account, Need: t.worker.Query.Need, Precedence: t.worker.Precedence,
 			}
-			if claims >= missing {
+			if t.attempt.Txn.Len() >= t.missing {
 				c.Precedence = t.worker.Extra
 			}
 			t.attempt.Txn.Claim(c)
-			claims++
 		}
 	})
-	if claims == 0 {
-		return nil
-	}
-	if _, err := t.attempt.Commit(context.Background(), time.Time{}); err != nil {
+}
+
+// commit commits the transaction of the attempt, or asks for its outcome, and has the team
+// follow it.
+func (t *Team) commit(ctx context.Context, now time.Time) error {
+	if _, err := t.attempt.Commit(ctx, now); err != nil {
 		return err
 	}
+	t.base, t.extra = t.base[:t.keptBase], t.extra[:t.keptExtra]
+	defer func() { t.lost = nil }()
 	var forbidden error
-	for i := range claims {
+	for i := range t.attempt.Txn.Len() {
 		id, ok := t.attempt.Txn.Allocation(i)
 		switch {
-		case !ok:
+		case ok && slices.Contains(t.lost, id):
+		case !ok: // a release, or a claim that was refused
 			if err := t.attempt.Txn.Err(i); forbidden == nil && errors.Is(err, omega.ErrForbidden) {
 				forbidden = err
 			}
-		case i < missing:
+		case i < t.missing:
 			t.base = append(t.base, id)
 		default:
 			t.extra = append(t.extra, id)
@@ -191,16 +208,27 @@ func (t *Team) grow(s *omega.Scheduler, more int) error {
 
 // Drop forgets a worker that was preempted or lost ([omega.Scheduler.Marked]) and
 // reports whether it was the team's. The caller releases it, by which it is
-// acknowledged, when the worker has stopped. Cost: O(workers).
+// acknowledged, when the worker has stopped. A worker whose claim is in doubt was not the
+// team's yet, and does not join it. Cost: O(workers).
 func (t *Team) Drop(id omega.AllocationID) bool {
 	if t == nil {
 		return false
 	}
-	for _, ids := range []*[]omega.AllocationID{&t.base, &t.extra} {
-		if i := slices.Index(*ids, id); i >= 0 {
-			*ids = slices.Delete(*ids, i, i+1)
-			return true
-		}
+	if t.attempt.Doubt() > 0 {
+		t.lost = append(t.lost, id)
 	}
-	return false
+	return drop(&t.base, &t.keptBase, id) || drop(&t.extra, &t.keptExtra, id)
+}
+
+// drop removes id from the list, of which a transaction in doubt keeps the first kept.
+func drop(list *[]omega.AllocationID, kept *int, id omega.AllocationID) bool {
+	i := slices.Index(*list, id)
+	if i < 0 {
+		return false
+	}
+	*list = slices.Delete(*list, i, i+1)
+	if i < *kept {
+		*kept--
+	}
+	return true
 }

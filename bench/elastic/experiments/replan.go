@@ -74,7 +74,7 @@ func (r *run) shrink() (elastic.Room, error) {
 		if n == has {
 			continue
 		}
-		if err := j.team.Resize(r.mapreduce, n); err != nil {
+		if err := r.resize(j, n); err != nil {
 			return room, err
 		}
 		if room, err = r.look(); err != nil {
@@ -96,7 +96,7 @@ func (r *run) grow(p elastic.Policy, room elastic.Room, to func(*job) bool) (ela
 			return room, err
 		}
 		if has := j.team.Len(); n > has {
-			if err := j.team.Resize(r.mapreduce, n); err != nil {
+			if err := r.resize(j, n); err != nil {
 				return room, err
 			}
 			room = room.Less(need(), j.team.Len()-has)

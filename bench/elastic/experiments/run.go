@@ -174,7 +174,12 @@ func (r *run) advance(j *job) error {
 	r.result.Took[j.number] = r.now - j.At
 	r.done++
 	r.running = slices.DeleteFunc(r.running, func(other *job) bool { return other == j })
-	return j.team.Resize(r.mapreduce, 0)
+	return r.resize(j, 0)
+}
+
+// resize brings the team of j to n workers.
+func (r *run) resize(j *job, n int) error {
+	return j.team.Resize(context.Background(), omega.Local{Scheduler: r.mapreduce}, time.Time{}, n)
 }
 
 // wake has the job looked at when its phase ends.
