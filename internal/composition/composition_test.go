@@ -36,7 +36,7 @@ func runWorld(t *testing.T, seed uint64) {
 	t.Helper()
 	w := newWorld(t, seed)
 	w.addLoop("batch", omega.Limits{}, loopOrder(w), nil, 100*time.Millisecond)
-	w.addLoop("service", omega.Limits{Highest: 1, Machines: w.most()}, new(loop.ByPrecedence[string]), preempting(int(seed%2)), 200*time.Millisecond)
+	w.addLoop("service", omega.Limits{Highest: 1, Machines: w.most()}, loop.ByPrecedence[string](), preempting(int(seed%2)), 200*time.Millisecond)
 	w.addFrameworks()
 	w.addFlow()
 	w.addIdle()

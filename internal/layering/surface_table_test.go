@@ -7,7 +7,7 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1739,
+	allPackages: 1720,
 
 	"delay/late":       80,
 	"drf":              65,
@@ -18,6 +18,6 @@ var surfaceCeilings = map[string]int{
 	"omega":            317,
 	"omega/federation": 70,
 	"omega/flow":       81,
-	"omega/loop":       187,
+	"omega/loop":       168,
 	"omega/pool":       154,
 }

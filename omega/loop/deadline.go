@@ -2,18 +2,20 @@ package loop
 
 import "container/heap"
 
-// ByDeadline is an [Order] by deadline, the earliest first. Jobs without a deadline
+// ByDeadline returns an [Order] by deadline, the earliest first. Jobs without a deadline
 // come last. Equal deadlines go by arrival, and a job that was backed off has its old
-// place again. The zero ByDeadline is empty and ready to use. Cost: O(log jobs).
-type ByDeadline[K any] struct {
+// place again. Cost of a Push or Next: O(log jobs).
+func ByDeadline[K any]() Order[K] { return new(byDeadline[K]) }
+
+type byDeadline[K any] struct {
 	jobs dated[K]
 }
 
 // Push brings in a job.
-func (b *ByDeadline[K]) Push(p *Pending[K]) { heap.Push(&b.jobs, p) }
+func (b *byDeadline[K]) Push(p *Pending[K]) { heap.Push(&b.jobs, p) }
 
 // Next takes out the job with the earliest deadline.
-func (b *ByDeadline[K]) Next() *Pending[K] {
+func (b *byDeadline[K]) Next() *Pending[K] {
 	if len(b.jobs.ranked) == 0 {
 		return nil
 	}

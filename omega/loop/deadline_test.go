@@ -23,7 +23,7 @@ func TestByDeadline_AgreesWithASortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)
-		var order loop.ByDeadline[int]
+		order := loop.ByDeadline[int]()
 		var in, out []*loop.Pending[int]
 		arrivals := 0
 		t.Repeat(map[string]func(*rapid.T){
@@ -74,7 +74,7 @@ func ExampleByDeadline() {
 	start := time.Unix(0, 0)
 	l, err := loop.New(loop.Config[string]{
 		Store: omega.Local{Scheduler: s},
-		Order: new(loop.ByDeadline[string]),
+		Order: loop.ByDeadline[string](),
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {
 				fmt.Println(e.Pending.Job().Key)

@@ -18,16 +18,16 @@
 //
 // Orders that are ready to use, one line each in [Config.Order]:
 //
-//	by arrival                 new(loop.FIFO[K])
-//	by precedence              new(loop.ByPrecedence[K])
-//	by deadline                new(loop.ByDeadline[K])
+//	by arrival                 loop.FIFO[K]()
+//	by precedence              loop.ByPrecedence[K]()
+//	by deadline                loop.ByDeadline[K]()
 //	by dominant share          loop.NewByShare[K](total, cell.Usage)
 //	by service over time       loop.NewByService[K](total, cell.Usage)
 //	by a tree of pools         loop.NewByPools[K](tree, cell.Usage)
 //	in turns with other loops  loop.NewByTurn(gate, 1, scheduler.Usage, order)
 //
-// An order of the caller's own has two methods: see [Order], and [Holder] for one that
-// holds jobs back. Places that are ready to use:
+// An order of the caller's own has two methods, and a third where it holds jobs back: see
+// [Order]. Places that are ready to use:
 //
 //	by a policy of omega       Config.Policy: omega.BestOf(2, nil, rand)
 //	by a score                 Config.Policy: omega.ByScore(score), omega.ByFalling(score)

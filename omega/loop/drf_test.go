@@ -12,7 +12,7 @@ import (
 type byShare struct {
 	heap  *drf.Heap[omega.Account]
 	total resources.Vector
-	jobs  map[omega.Account]*loop.FIFO[string]
+	jobs  map[omega.Account]loop.Order[string]
 	heads map[omega.Account]*loop.Pending[string]
 }
 
@@ -21,14 +21,14 @@ func newByShare(total resources.Vector) *byShare {
 	if err != nil {
 		panic(err)
 	}
-	return &byShare{h, total, map[omega.Account]*loop.FIFO[string]{}, map[omega.Account]*loop.Pending[string]{}}
+	return &byShare{h, total, map[omega.Account]loop.Order[string]{}, map[omega.Account]*loop.Pending[string]{}}
 }
 
 func (b *byShare) user(a omega.Account) drf.User {
 	u, ok := b.heap.User(a)
 	if !ok {
 		u, _ = b.heap.Add(a, 1)
-		b.jobs[a] = new(loop.FIFO[string])
+		b.jobs[a] = loop.FIFO[string]()
 	}
 	return u
 }

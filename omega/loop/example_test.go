@@ -38,7 +38,7 @@ func ExampleLoop_Run() {
 	left := 2
 	l, err := loop.New(loop.Config[string]{
 		Store: omega.Local{Scheduler: s},
-		Order: new(loop.ByPrecedence[string]),
+		Order: loop.ByPrecedence[string](),
 		Observe: func(e loop.Event[string]) {
 			fmt.Println(e.Pending.Job().Key, e.Kind, len(e.Allocations))
 			for _, a := range e.Allocations {

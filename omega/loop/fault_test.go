@@ -205,7 +205,7 @@ func TestStep_HandsOverEachEventOnce(t *testing.T) {
 
 // touchy is an order that panics at one Push.
 type touchy struct {
-	loop.FIFO[string]
+	loop.Order[string]
 	at string
 }
 
@@ -213,11 +213,11 @@ func (o *touchy) Push(p *loop.Pending[string]) {
 	if p.Job().Key == o.at {
 		panic("push")
 	}
-	o.FIFO.Push(p)
+	o.Order.Push(p)
 }
 
 func TestStep_LosesNoOtherJobToAnOrderThatPanics(t *testing.T) {
-	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &touchy{at: "b"}})
+	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &touchy{Order: loop.FIFO[string](), at: "b"}})
 	for _, key := range []string{"a", "b", "c"} {
 		r.submit(t, epoch, job(key, 1, 1))
 	}
@@ -229,15 +229,15 @@ func TestStep_LosesNoOtherJobToAnOrderThatPanics(t *testing.T) {
 }
 
 // stutter is an order that returns each job twice.
-type stutter struct{ loop.FIFO[string] }
+type stutter struct{ loop.Order[string] }
 
 func (o *stutter) Push(p *loop.Pending[string]) {
-	o.FIFO.Push(p)
-	o.FIFO.Push(p)
+	o.Order.Push(p)
+	o.Order.Push(p)
 }
 
 func TestStep_TakesAJobOnceFromAnOrderThatStutters(t *testing.T) {
-	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: new(stutter)})
+	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &stutter{loop.FIFO[string]()}})
 	r.submit(t, epoch, job("j", 10, 1))
 	require.Equal(t, epoch.Add(time.Millisecond), r.settle(t, epoch))
 	require.Equal(t, []string{"j submitted", "j placed 8", "j backed off"}, r.log())

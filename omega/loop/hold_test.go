@@ -16,7 +16,7 @@ import (
 
 // hours is an order of a program's own: by arrival, from an hour of the day on.
 type hours struct {
-	loop.FIFO[string]
+	loop.Order[string]
 
 	from int
 	now  time.Time
@@ -24,13 +24,13 @@ type hours struct {
 	wake func()
 }
 
-// Advance is for [loop.Advancer].
+// Advance is for [loop.Order].
 func (h *hours) Advance(now time.Time) { h.now = now }
 
 // Push counts the jobs.
 func (h *hours) Push(p *loop.Pending[string]) {
 	h.len++
-	h.FIFO.Push(p)
+	h.Order.Push(p)
 }
 
 // Next returns no job before the hour.
@@ -39,10 +39,10 @@ func (h *hours) Next() *loop.Pending[string] {
 		return nil
 	}
 	h.len--
-	return h.FIFO.Next()
+	return h.Order.Next()
 }
 
-// Held is for [loop.Holder].
+// Held is for [loop.Order].
 func (h *hours) Held(now time.Time, wake func()) (until time.Time, held bool) {
 	h.wake = wake
 	day := time.Date(now.Year(), now.Month(), now.Day(), h.from, 0, 0, 0, now.Location())
@@ -51,8 +51,8 @@ func (h *hours) Held(now time.Time, wake func()) (until time.Time, held bool) {
 
 // Jobs are held back to their instant, in virtual time; a job of the order that has
 // gone holds nothing.
-func TestHolder_TheStepIsDueWhenTheHoldEnds(t *testing.T) {
-	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &hours{from: 6}, Recheck: 24 * time.Hour})
+func TestOrder_TheStepIsDueWhenTheHoldEnds(t *testing.T) {
+	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &hours{Order: loop.FIFO[string](), from: 6}, Recheck: 24 * time.Hour})
 	require.Zero(t, r.settle(t, epoch))
 	r.submit(t, epoch, job("j", 1, 1))
 	next := r.settle(t, epoch)
@@ -62,8 +62,8 @@ func TestHolder_TheStepIsDueWhenTheHoldEnds(t *testing.T) {
 }
 
 // A held job ends as any other, and leaves the loop in order.
-func TestHolder_HeldJobsExpireAndAreCancelled(t *testing.T) {
-	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &hours{from: 6}})
+func TestOrder_HeldJobsExpireAndAreCancelled(t *testing.T) {
+	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: &hours{Order: loop.FIFO[string](), from: 6}})
 	expires := job("expires", 1, 1)
 	expires.Deadline = at(0.5)
 	r.submit(t, epoch, expires)
@@ -75,9 +75,9 @@ func TestHolder_HeldJobsExpireAndAreCancelled(t *testing.T) {
 }
 
 // Wake, called from anywhere, makes Run ask the order at once.
-func TestHolder_WakeMakesRunAskAgain(t *testing.T) {
+func TestOrder_WakeMakesRunAskAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := &hours{from: 24}
+		order := &hours{Order: loop.FIFO[string](), from: 24}
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
 		var placed time.Duration
@@ -101,14 +101,14 @@ func TestHolder_WakeMakesRunAskAgain(t *testing.T) {
 
 // rationing is an order of a program's own: the first turn is for one task.
 type rationing struct {
-	loop.FIFO[string]
+	loop.Order[string]
 
 	turns int
 }
 
 // Next rations the first turn.
 func (r *rationing) Next() *loop.Pending[string] {
-	p := r.FIFO.Next()
+	p := r.Order.Next()
 	if r.turns++; p != nil && r.turns == 1 {
 		p.Ration(1)
 	}
@@ -119,13 +119,13 @@ func (r *rationing) Next() *loop.Pending[string] {
 // back at once, and one that had a turn in vain is rationed no more.
 func TestRation_IsForOneTurn(t *testing.T) {
 	cell := newCell(t, 8)
-	r := newRig(t, cell, loop.Config[string]{Order: new(rationing), Attempts: 1})
+	r := newRig(t, cell, loop.Config[string]{Order: &rationing{Order: loop.FIFO[string]()}, Attempts: 1})
 	r.submit(t, epoch, job("j", 4, 1))
 	require.Zero(t, r.settle(t, epoch))
 	require.Equal(t, []string{"j submitted", "j placed 1", "j placed 3", "j complete"}, r.log())
 
 	store := &faulty{Local: omega.Local{Scheduler: register(t, cell, "s")}, refresh: errStore}
-	r = newRig(t, newCell(t, 8), loop.Config[string]{Order: new(rationing), Store: store})
+	r = newRig(t, newCell(t, 8), loop.Config[string]{Order: &rationing{Order: loop.FIFO[string]()}, Store: store})
 	r.submit(t, epoch, job("j", 4, 1))
 	_, _, err := r.Step(t.Context(), epoch)
 	require.ErrorIs(t, err, errStore)
@@ -135,11 +135,11 @@ func TestRation_IsForOneTurn(t *testing.T) {
 }
 
 // An order of the program's own holds jobs back until six o'clock.
-func ExampleHolder() {
+func ExampleOrder() {
 	_, s := exampleCell()
 	l, err := loop.New(loop.Config[string]{
 		Store: omega.Local{Scheduler: s},
-		Order: &hours{from: 6},
+		Order: &hours{Order: loop.FIFO[string](), from: 6},
 		Observe: func(e loop.Event[string]) {
 			fmt.Println(e.At.Format(time.TimeOnly), e.Kind)
 		},

@@ -28,7 +28,12 @@ const (
 // [Loop.Cancel].
 type Config[K any] struct {
 	// Store is the cell as the loop's scheduler reads it and commits to it: [omega.Local] of
-	// a scheduler that serves this loop alone, or a store of the program's own.
+	// a scheduler that serves this loop alone, or a store of the program's own. Such a store
+	// may have further methods of [omega.Scheduler], which the loop then uses:
+	//
+	//	WaitAny, Pass            Run is woken by changes in the cell
+	//	Marked, WaitMark, Holds  allocations that are preempted or lost are events
+	//	Limits                   Submit refuses jobs that the limits never allow
 	Store omega.Store
 	// Order sorts the jobs; nil is a [FIFO]. It serves this loop alone.
 	Order Order[K]
@@ -62,7 +67,7 @@ type Config[K any] struct {
 	// placed task. The job is [Abandoned] beyond them. 0 is the default, 1,000 and 100 as
 	// in the Omega paper and its simulator; negative is no limit. With the default
 	// back-off a job that finds no room is abandoned after about 90 s, later where it is
-	// not the only one. An attempt that a [Waiter] woke counts as well. For jobs that are
+	// not the only one. An attempt after a change in the cell counts as well. For jobs that are
 	// to wait for room however long, set both to -1.
 	Attempts, Fruitless int
 	// Patience is how long a job waits before room is reserved for it in the cell: for
@@ -117,7 +122,7 @@ func (c *Config[K]) complete() error {
 		c.Recheck = defaultRecheck
 	}
 	if c.Order == nil {
-		c.Order = new(FIFO[K])
+		c.Order = FIFO[K]()
 	}
 	if o, ok := c.Order.(interface{ made() bool }); ok && !o.made() {
 		return fmt.Errorf("%w: Order is a %T that no constructor has made", ErrConfig, c.Order)
@@ -162,11 +167,11 @@ type Loop[K any] struct {
 	watched atomic.Bool
 
 	// The rest belongs to the step.
-	marker    Marker     // the store, or nil
-	advancer  Advancer   // the order, or nil
+	marker    marker     // the store, or nil
+	advancer  advancer   // the order, or nil
 	mover     mover[K]   // the order, or nil
 	settler   settler[K] // the order, or nil
-	holder    Holder     // the order, or nil
+	holder    holder     // the order, or nil
 	wakeUp    func()     // for the holder: makes Run ask it again
 	ledger    ledger[K]
 	backoffs  timeline[K]
@@ -208,11 +213,11 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 		backoff:  omega.Backoff{Min: cfg.MinDelay, Max: cfg.MaxDelay, Rand: cfg.Rand},
 		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
 	}
-	l.marker, _ = cfg.Store.(Marker)
-	l.advancer, _ = cfg.Order.(Advancer)
+	l.marker, _ = cfg.Store.(marker)
+	l.advancer, _ = cfg.Order.(advancer)
 	l.mover, _ = cfg.Order.(mover[K])
 	l.settler, _ = cfg.Order.(settler[K])
-	l.holder, _ = cfg.Order.(Holder)
+	l.holder, _ = cfg.Order.(holder)
 	l.wakeUp = func() {
 		l.ask(recheckRoom)
 		l.signal()
@@ -228,9 +233,9 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 //
 //	no tasks, an invalid or zero need        refused: ErrJob
 //	a precedence that the scheduler may not  refused: ErrJob and omega.ErrForbidden,
-//	claim at                                 where the Store is a Limiter
+//	claim at                                 where the Store has Limits
 //	a need, or a gang, beyond the limits     refused: ErrJob and omega.ErrLimit,
-//	of the scheduler                         where the Store is a Limiter
+//	of the scheduler                         where the Store has Limits
 //	more than the machines could hold        accepted, and parked with omega.ErrNeverFits
 //	                                         until machines change
 //
@@ -246,7 +251,7 @@ func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 	if err := job.check(); err != nil {
 		return nil, err
 	}
-	if s, ok := l.cfg.Store.(Limiter); ok {
+	if s, ok := l.cfg.Store.(limiter); ok {
 		limits := s.Limits()
 		if err := job.allowed(&limits); err != nil {
 			return nil, err

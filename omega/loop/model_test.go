@@ -165,7 +165,7 @@ func anyOrder(t *rapid.T, cell *omega.Cell, s *omega.Scheduler) loop.Order[strin
 	turnOfPools, err := loop.NewByTurn[string](gate, 1, s.Usage, byPools)
 	require.NoError(t, err)
 	return []loop.Order[string]{
-		nil, new(loop.ByPrecedence[string]), new(loop.ByDeadline[string]), shares, service, byPools, turn, turnOfPools,
+		nil, loop.ByPrecedence[string](), loop.ByDeadline[string](), shares, service, byPools, turn, turnOfPools,
 	}[rapid.IntRange(0, 7).Draw(t, "order")]
 }
 

@@ -8,36 +8,41 @@ import "time"
 // there may be room for it before the back-off ends. A Push that panics loses the job.
 //
 // Next takes out the job that has its turn. It returns nil if there is none, or none may
-// go now; it is asked again at the next step. An order that holds jobs back is a
-// [Holder], so that there is a next step. Next may return a job that ended meanwhile; the
-// loop skips it. The loop also skips a job for which there is no room after all: the next
-// one has its turn.
+// go now; it is asked again at the next step. Next may return a job that ended
+// meanwhile; the loop skips it. The loop also skips a job for which there is no room after
+// all: the next one has its turn.
+//
+// An order may have two further methods:
+//
+//	Advance(now time.Time)
+//	Held(now time.Time, wake func()) (until time.Time, held bool)
+//
+// Advance is called at the beginning of each step, before any Push and Next of the step.
+//
+// Held is for an order that holds jobs back by a rule of its own: a limit, or the turn of
+// another scheduler. It is called after a Next that has returned nothing, and reports
+// whether jobs are held back. Without it there might be no next step. While jobs are held
+// back, Next is asked again:
+//
+//   - at until, if that is not zero, and every [Config.Recheck];
+//   - when wake was called, which is safe for concurrent use at any time;
+//   - when room is freed in the cell, in Run if the [omega.Store] has WaitAny;
+//   - in each other step.
+//
+// Held reads anew all that may have changed since the order was asked. A job that may go
+// by then counts as held until now. An order around another one passes both calls on.
 type Order[K any] interface {
 	Push(*Pending[K])
 	Next() *Pending[K]
 }
 
-// Advancer is an optional interface of an [Order] that needs the time. Advance is called
-// at the beginning of each step, before any Push and Next of the step. An order that
-// wraps an Advancer passes the call on.
-type Advancer interface {
+// advancer is an order that needs the time: see [Order].
+type advancer interface {
 	Advance(now time.Time)
 }
 
-// Holder is an optional interface of an [Order] that holds jobs back by a rule of its
-// own: a limit, or the turn of another scheduler. Held is called after a Next that has
-// returned nothing.
-//
-// While jobs are held back, Next is asked again:
-//
-//   - at until, if that is not zero, and every [Config.Recheck];
-//   - when wake was called, which is safe for concurrent use at any time;
-//   - when room is freed in the cell, in Run if the [omega.Store] is a [Waiter];
-//   - in each other step.
-//
-// Held reads anew all that may have changed since the order was asked. A job that may go
-// by then counts as held until now. An order that wraps a Holder passes the call on.
-type Holder interface {
+// holder is an order that holds jobs back: see [Order].
+type holder interface {
 	Held(now time.Time, wake func()) (until time.Time, held bool)
 }
 
@@ -64,17 +69,19 @@ func (l *Loop[K]) hold(now time.Time) {
 	}
 }
 
-// FIFO is an [Order] by time of entry: a job that was backed off goes to the
-// end, as in the simulator that Google published with the Omega paper. The
-// zero FIFO is empty and ready to use. Cost: O(1) amortised.
-type FIFO[K any] struct {
+// FIFO returns an [Order] by time of entry: a job that was backed off goes to the
+// end, as in the simulator that Google published with the Omega paper. Cost of a Push or
+// Next: O(1) amortised.
+func FIFO[K any]() Order[K] { return new(fifo[K]) }
+
+type fifo[K any] struct {
 	ring  []*Pending[K] // a power of two in length
 	first int
 	n     int
 }
 
 // Push puts a job at the end.
-func (f *FIFO[K]) Push(p *Pending[K]) {
+func (f *fifo[K]) Push(p *Pending[K]) {
 	if f.n == len(f.ring) {
 		bigger := make([]*Pending[K], max(16, 2*f.n))
 		copied := copy(bigger, f.ring[f.first:])
@@ -86,7 +93,7 @@ func (f *FIFO[K]) Push(p *Pending[K]) {
 }
 
 // Next takes out the first.
-func (f *FIFO[K]) Next() *Pending[K] {
+func (f *fifo[K]) Next() *Pending[K] {
 	if f.n == 0 {
 		return nil
 	}

@@ -35,7 +35,7 @@ func BenchmarkStepInOrder(b *testing.B) {
 				service, err := loop.NewByService[string](total, cell.Usage)
 				require.NoError(b, err)
 				order := map[string]loop.Order[string]{
-					"FIFO": &loop.FIFO[string]{}, "precedence": &loop.ByPrecedence[string]{}, "deadline": &loop.ByDeadline[string]{},
+					"FIFO": loop.FIFO[string](), "precedence": loop.ByPrecedence[string](), "deadline": loop.ByDeadline[string](),
 					"hand": fair, "share": share, "service": service,
 				}[name]
 				type held struct {

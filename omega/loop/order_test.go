@@ -22,8 +22,8 @@ func TestLoop_SchedulesInTheOrderThatItIsGiven(t *testing.T) {
 		hook  func(loop.Event[string])
 		want  []string
 	}{
-		"FIFO":       {order: new(loop.FIFO[string]), want: []string{"a1", "a2", "a3", "b1", "b2"}},
-		"precedence": {order: new(loop.ByPrecedence[string]), want: []string{"b1", "a3", "a1", "a2", "b2"}},
+		"FIFO":       {order: loop.FIFO[string](), want: []string{"a1", "a2", "a3", "b1", "b2"}},
+		"precedence": {order: loop.ByPrecedence[string](), want: []string{"b1", "a3", "a1", "a2", "b2"}},
 		"DRF":        {order: fair, hook: fair.observe, want: []string{"a1", "b1", "a2", "b2", "a3"}},
 	}
 	for name, test := range tests {
@@ -64,8 +64,8 @@ func TestOrder_AgreesWithASortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)
-		var fifo loop.FIFO[int]
-		var ranked loop.ByPrecedence[int]
+		fifo := loop.FIFO[int]()
+		ranked := loop.ByPrecedence[int]()
 		var inOrder, byRank []*loop.Pending[int]
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {

@@ -36,7 +36,7 @@ type ByPools[K any] struct {
 	known  map[omega.Account]*tenant[K]
 	byLeaf map[pools.Node]*tenant[K]
 	leaves ring[K]
-	others ByPrecedence[K] // of accounts without a leaf, or too large
+	others byPrecedence[K] // of accounts without a leaf, or too large
 	aside  []*Pending[K]   // beyond a maximum share even with no usage
 }
 
@@ -127,7 +127,7 @@ func (b *ByPools[K]) Next() *Pending[K] {
 	return p
 }
 
-// Advance begins a step: see [Advancer].
+// Advance begins a step: see [Order].
 func (b *ByPools[K]) Advance(time.Time) {
 	if b.made() {
 		b.leaves.fresh = false
@@ -135,7 +135,7 @@ func (b *ByPools[K]) Advance(time.Time) {
 }
 
 // Held reports whether jobs wait for room below a maximum share, or in the total: see
-// [Holder].
+// [Order].
 func (b *ByPools[K]) Held(now time.Time, _ func()) (until time.Time, held bool) {
 	if !b.made() {
 		return time.Time{}, false

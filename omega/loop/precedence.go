@@ -2,19 +2,21 @@ package loop
 
 import "container/heap"
 
-// ByPrecedence is an [Order] by precedence, the highest first, and among
+// ByPrecedence returns an [Order] by precedence, the highest first, and among
 // equals by arrival: a job that was backed off has its old place again. It
-// preempts nothing by itself. The zero ByPrecedence is empty and ready to use.
-// Cost: O(log jobs).
-type ByPrecedence[K any] struct {
+// preempts nothing by itself. Cost of a Push or Next: O(log jobs).
+func ByPrecedence[K any]() Order[K] { return new(byPrecedence[K]) }
+
+// byPrecedence is the order of [ByPrecedence]. The zero byPrecedence is empty.
+type byPrecedence[K any] struct {
 	jobs ranked[K]
 }
 
 // Push brings in a job.
-func (b *ByPrecedence[K]) Push(p *Pending[K]) { heap.Push(&b.jobs, p) }
+func (b *byPrecedence[K]) Push(p *Pending[K]) { heap.Push(&b.jobs, p) }
 
 // Next takes out the job of highest precedence.
-func (b *ByPrecedence[K]) Next() *Pending[K] {
+func (b *byPrecedence[K]) Next() *Pending[K] {
 	if len(b.jobs) == 0 {
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 
 // Run steps the loop by the clock until ctx is done, and returns its cause.
 //
-// It sleeps while there is nothing to do. Where the [omega.Store] is a [Waiter], it is
+// It sleeps while there is nothing to do. Where the [omega.Store] has WaitAny, it is
 // woken when room appears for a job that waits for it. For a gang the loop wakes when
-// there may be room for all of its tasks. Where the Store is a [Marker], Run is woken
+// there may be room for all of its tasks. Where the Store has WaitMark, Run is woken
 // when an allocation is preempted or lost.
 //
 // It returns the error of a Step; a callback that panics is returned as a [PanicError].
@@ -24,7 +24,7 @@ func (l *Loop[K]) Run(ctx context.Context) error {
 	if l.none() {
 		return absent("receiver")
 	}
-	if w, ok := l.cfg.Store.(Waiter); ok {
+	if w, ok := l.cfg.Store.(waiter); ok {
 		defer w.Pass()
 	}
 	if l.marker != nil {
@@ -119,7 +119,7 @@ func (l *Loop[K]) awaitMarks(ctx context.Context) (stop func()) {
 // awaitRoom starts to wait for room for the least that any job waits for. Stop
 // ends that and returns when it has ended.
 func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()) {
-	w, ok := l.cfg.Store.(Waiter)
+	w, ok := l.cfg.Store.(waiter)
 	if !ok || l.attempt.p != nil {
 		return nil, func() {}
 	}

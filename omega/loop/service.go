@@ -137,7 +137,7 @@ func (b *ByService[K]) Next() *Pending[K] {
 	return p
 }
 
-// Advance begins a step: see [Advancer].
+// Advance begins a step: see [Order].
 func (b *ByService[K]) Advance(now time.Time) {
 	if !b.made() {
 		return

@@ -118,7 +118,7 @@ func (b *ByShare[K]) Next() *Pending[K] {
 	return p
 }
 
-// Advance begins a step: see [Advancer].
+// Advance begins a step: see [Order].
 func (b *ByShare[K]) Advance(time.Time) {
 	if b.made() {
 		b.waiting.fresh = false

@@ -13,7 +13,7 @@ type tenant[K any] struct {
 	user    drf.User
 	leaf    pools.Node       // of a tree
 	held    resources.Vector // as it was read last
-	jobs    ByPrecedence[K]
+	jobs    byPrecedence[K]
 	place   int // in the ring
 }
 

@@ -129,7 +129,7 @@ func (m *member) keep(v resources.Vector) {
 //
 // The gate admits the tasks of a job one by one. A turn is for the tasks that it admits,
 // 16 at most. A gang counts as one task. While it is the turn of another loop, the first
-// job is held back: see [Holder]. A loop that finds no room, or passes it up, holds none
+// job is held back: see [Order]. A loop that finds no room, or passes it up, holds none
 // back until something is released.
 //
 // ByTurn keeps no room for a job that fits nowhere. Orders are made by [NewByTurn]; [New]
@@ -153,11 +153,11 @@ type ByTurn[K any] struct {
 // the others no further ahead.
 const turn = 16
 
-// NewByTurn returns the order of a loop at a gate, around another order; a nil one is a
+// NewByTurn returns the order of a loop at a gate, around another order; a nil one is
 // [FIFO]. Usage returns what the scheduler of the loop holds, all of it granted to the
 // loop: it is [omega.Scheduler.Usage].
 //
-//	order, err := loop.NewByTurn(gate, 1, scheduler.Usage, new(loop.FIFO[string]))
+//	order, err := loop.NewByTurn(gate, 1, scheduler.Usage, loop.FIFO[string]())
 //
 // Errors: [drf.ErrWeight]; [resources.ErrNil] for no gate, or no usage.
 func NewByTurn[K any](g *Gate, weight float64, usage func() resources.Vector, order Order[K]) (*ByTurn[K], error) {
@@ -167,7 +167,7 @@ func NewByTurn[K any](g *Gate, weight float64, usage func() resources.Vector, or
 	case usage == nil:
 		return nil, absent("usage")
 	case order == nil:
-		order = new(FIFO[K])
+		order = FIFO[K]()
 	}
 	seat, err := g.gate.Join(weight)
 	if err != nil {
@@ -284,24 +284,24 @@ func (b *ByTurn[K]) rest() {
 	}
 }
 
-// Advance begins a step: see [Advancer].
+// Advance begins a step: see [Order].
 func (b *ByTurn[K]) Advance(now time.Time) {
 	if !b.made() {
 		return
 	}
 	b.now = now
-	if inner, ok := b.order.(Advancer); ok {
+	if inner, ok := b.order.(advancer); ok {
 		inner.Advance(now)
 	}
 }
 
-// Held reports whether it is the turn of another loop: see [Holder].
+// Held reports whether it is the turn of another loop: see [Order].
 func (b *ByTurn[K]) Held(now time.Time, wake func()) (until time.Time, held bool) {
 	if !b.made() {
 		return time.Time{}, false
 	}
 	b.wake.CompareAndSwap(nil, &wake)
-	switch inner, ok := b.order.(Holder); {
+	switch inner, ok := b.order.(holder); {
 	case b.first == nil && ok:
 		return inner.Held(now, wake)
 	case b.first == nil:

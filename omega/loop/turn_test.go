@@ -362,7 +362,7 @@ func ExampleNewByTurn() {
 	gate, _ := loop.NewGate(resources.Vector{8}, time.Second)
 	var loops []*loop.Loop[string]
 	for _, s := range []*omega.Scheduler{first, second} {
-		order, err := loop.NewByTurn(gate, 1, s.Usage, new(loop.FIFO[string]))
+		order, err := loop.NewByTurn(gate, 1, s.Usage, loop.FIFO[string]())
 		if err != nil {
 			panic(err)
 		}

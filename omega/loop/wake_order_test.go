@@ -19,9 +19,9 @@ func TestRecheck_RoomGoesToTheFirstInTheOrder(t *testing.T) {
 		order loop.Order[string]
 		want  []string
 	}{
-		"FIFO":       {order: new(loop.FIFO[string]), want: []string{"a", "b", "c", "d"}},
-		"precedence": {order: new(loop.ByPrecedence[string]), want: []string{"c", "b", "d", "a"}},
-		"deadline":   {order: new(loop.ByDeadline[string]), want: []string{"d", "c", "b", "a"}},
+		"FIFO":       {order: loop.FIFO[string](), want: []string{"a", "b", "c", "d"}},
+		"precedence": {order: loop.ByPrecedence[string](), want: []string{"c", "b", "d", "a"}},
+		"deadline":   {order: loop.ByDeadline[string](), want: []string{"d", "c", "b", "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRecheck_AnAllowThatPanicsLosesNoJob(t *testing.T) {
 // A job that is in the order as its back-off ends is tried once, as any other.
 func TestRecheck_TheEndOfABackOffMeetsTheJobInTheOrder(t *testing.T) {
 	cell := newCell(t, 1)
-	order := &closable{}
+	order := &closable{Order: loop.ByPrecedence[string]()}
 	r := newRig(t, cell, loop.Config[string]{Order: order, MinDelay: at(10).Sub(epoch), MaxDelay: at(10).Sub(epoch)})
 	other := register(t, cell, "other")
 	id := claim(t, other, "m0", cell, 1)
@@ -105,21 +105,21 @@ func TestRecheck_TheEndOfABackOffMeetsTheJobInTheOrder(t *testing.T) {
 
 // closable is an order that can be closed.
 type closable struct {
-	loop.ByPrecedence[string]
+	loop.Order[string]
 	closed bool
 	in     int
 }
 
 func (c *closable) Push(p *loop.Pending[string]) {
 	c.in++
-	c.ByPrecedence.Push(p)
+	c.Order.Push(p)
 }
 
 func (c *closable) Next() *loop.Pending[string] {
 	if c.closed {
 		return nil
 	}
-	p := c.ByPrecedence.Next()
+	p := c.Order.Next()
 	if p != nil {
 		c.in--
 	}

@@ -70,7 +70,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 		Patience: -1, // as in the paper, nothing is reserved
 	}
 	if a.spec.Reads == AtEnd {
-		cfg.Order = &deliberation{actor: a}
+		cfg.Order = &deliberation{Order: loop.FIFO[int](), actor: a}
 	}
 	a.find = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)
@@ -186,7 +186,7 @@ func (a *actor) decide(job, tasks int) {
 // ends. It keeps the first job back until then, so that the loop refreshes, places
 // and commits at that time.
 type deliberation struct {
-	loop.FIFO[int]
+	loop.Order[int]
 
 	actor *actor
 	first *loop.Pending[int] // that is decided about
@@ -195,7 +195,7 @@ type deliberation struct {
 // Next is for the loop: see [loop.Order].
 func (d *deliberation) Next() *loop.Pending[int] {
 	if d.first == nil {
-		if d.first = d.FIFO.Next(); d.first == nil {
+		if d.first = d.Order.Next(); d.first == nil {
 			return nil
 		}
 		d.actor.decide(d.first.Job().Key, d.first.Left())
