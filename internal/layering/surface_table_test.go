@@ -7,13 +7,13 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1720,
+	allPackages: 1702,
 
 	"delay/late":       80,
 	"drf":              65,
 	"drf/pools":        80,
 	"locality":         89,
-	"locality/quincy":  120,
+	"locality/quincy":  102,
 	"offers":           168,
 	"omega":            317,
 	"omega/federation": 70,

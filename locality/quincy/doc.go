@@ -18,8 +18,8 @@
 // this.
 //
 // A [Planner] takes machines, jobs and tasks, and a function that returns the arcs of a
-// task. [DataCosts] has the paper's; [SpreadCosts] and [BandwidthCosts] are further
-// examples. [Planner.Plan] returns the changes, and [Planner.Explain] the reasons for a
+// task. [DataCosts] has the paper's. The examples of [New] have two further models to copy:
+// for tasks that spread out, and for networks. [Planner.Plan] returns the changes, and [Planner.Explain] the reasons for a
 // task's place.
 //
 // Differences from the paper: a running task keeps its arcs, so it may always be moved.

@@ -13,9 +13,9 @@ import (
 
 // A plan costs as much as the best of all ways to put tasks on machines, each tried
 // in turn. That is so many steps for the loads, and so much for each move.
-func TestSpreadCosts_AreLeastOverAllLoads(t *testing.T) {
+func TestArcs_OfTasksThatSpreadAreLeastOverAllLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := quincy.SpreadCosts{Slots: 3, Step: rapid.Int64Range(1, 5).Draw(t, "step"), Move: rapid.Int64Range(0, 9).Draw(t, "move"), Unscheduled: rapid.Int64Range(0, 12).Draw(t, "unscheduled")}
+		c := spreadCosts{Slots: 3, Step: rapid.Int64Range(1, 5).Draw(t, "step"), Move: rapid.Int64Range(0, 9).Draw(t, "move"), Unscheduled: rapid.Int64Range(0, 12).Draw(t, "unscheduled")}
 		p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
 			return c.Arcs(arcs, s, now)
 		}})
@@ -84,8 +84,8 @@ func TestSpreadCosts_AreLeastOverAllLoads(t *testing.T) {
 	})
 }
 
-func TestSpreadCosts_RefuseMachinesThatAreTooLarge(t *testing.T) {
-	c := quincy.SpreadCosts{Slots: 4}
+func TestArcs_OfTasksThatSpreadRefuseMachinesThatAreTooLarge(t *testing.T) {
+	c := spreadCosts{Slots: 4}
 	for _, slots := range []int{0, 5} {
 		_, err := c.Machines(1, slots)
 		require.ErrorIs(t, err, quincy.ErrRange)
@@ -97,13 +97,13 @@ func TestSpreadCosts_RefuseMachinesThatAreTooLarge(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, quincy.Machine{Node: 1<<32 - 5, Rack: 3, Slots: 1}, all[3])
 	require.Equal(t, locality.Node(1<<30-2), c.Machine(all[3].Node))
-	_, err = quincy.SpreadCosts{}.Machines(0, 1)
+	_, err = spreadCosts{}.Machines(0, 1)
 	require.ErrorIs(t, err, quincy.ErrRange)
 }
 
-func TestBandwidthCosts_LeadWhereThereIsRoom(t *testing.T) {
-	links := []quincy.Link{{0, 100, 60}, {1, 100, 10}, {2, 40, 0}, {3, 100, 61}, {4, 100, 10}}
-	c := quincy.BandwidthCosts{Wait: 2, Unscheduled: 500}
+func TestArcs_OfLinksLeadWhereThereIsRoom(t *testing.T) {
+	links := []link{{0, 100, 60}, {1, 100, 10}, {2, 40, 0}, {3, 100, 61}, {4, 100, 10}}
+	c := bandwidthCosts{Wait: 2, Unscheduled: 500}
 	waits := quincy.State{Since: 3}
 	require.Equal(t, []quincy.Arc{
 		{To: quincy.Unscheduled(), Cost: 504, Rate: 2},
