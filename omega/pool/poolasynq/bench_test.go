@@ -59,13 +59,13 @@ func BenchmarkHandler_Parallel(b *testing.B) {
 
 // BenchmarkFlood measures how long the tasks of one tenant wait, from their enqueueing to
 // their start, alone and while another tenant has 5,000 tasks queued before them. The
-// tasks come one after the other, or ten at once. With "weight=4" they get four parts of
+// tasks come one after the other, two or ten at once. With "weight=4" they get four parts of
 // five beside the flood, and not half.
 func BenchmarkFlood(b *testing.B) {
 	for _, c := range []struct {
 		name          string
 		burst, weight int
-	}{{"burst=1", 1, 1}, {"burst=10", 10, 1}, {"burst=10/weight=4", 10, 4}} {
+	}{{"burst=1", 1, 1}, {"burst=2", 2, 1}, {"burst=10", 10, 1}, {"burst=10/weight=4", 10, 4}} {
 		for _, flood := range []int{0, 5000} {
 			b.Run(fmt.Sprint(c.name, "/flood=", flood), func(b *testing.B) {
 				for b.Loop() {
@@ -110,31 +110,49 @@ func floodOf(b *testing.B, flood, burst, weight int) (waits []time.Duration) {
 }
 
 // BenchmarkDrain measures the tasks of 20 ms a second that four slots run of 1,000 that
-// are queued. Without the queue they run 200. With "Queue=4" four tasks of the tenant wait
-// in the pool; with "Workers" as many as workers are left.
+// are queued. Without a queue they run 200. "Alone" is Asynq with four workers and no
+// middleware. With "Queue=4" four tasks of the tenant wait in the pool; with "Workers" as
+// many as workers are left.
 func BenchmarkDrain(b *testing.B) {
-	for name, queued := range map[string]int{"Queue=4": 4, "Workers": 0} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name            string
+		queued, workers int
+	}{{"alone", 0, 4}, {"Workers", 0, workers}, {"Queue=4", 4, workers}} {
+		b.Run(c.name, func(b *testing.B) {
 			const tasks = 1000
 			for b.Loop() {
 				q := newQueue(b)
 				p := servertest.Slots(b, 4)
-				_, err := p.Tenant("flood", pool.Settings{Queue: queued})
+				_, err := p.Tenant("flood", pool.Settings{Queue: c.queued})
 				require.NoError(b, err)
 				m := turns(b, p)
-				var ran atomic.Int64
+				var ran, came atomic.Int64
 				all := make(chan struct{})
 				q.enqueue("flood", 0, tasks)
 				began := time.Now()
-				s := q.serve(m, func(context.Context, *asynq.Task) error {
+				var handler asynq.Handler = asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 					time.Sleep(20 * time.Millisecond) // the work
 					if ran.Add(1) == tasks {
 						close(all)
 					}
 					return nil
-				}, func(cfg *asynq.Config) { cfg.Concurrency = workers })
+				})
+				cfg := asynq.Config{
+					Concurrency: c.workers, Logger: silent{}, LogLevel: asynq.FatalLevel,
+					DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
+				}
+				if c.name != "alone" {
+					m.Configure(&cfg)
+					handler = m.Handler(handler)
+				}
+				s := asynq.NewServer(q.redis, cfg)
+				require.NoError(b, s.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+					came.Add(1)
+					return handler.ProcessTask(ctx, task)
+				})))
 				<-all
 				b.ReportMetric(tasks/time.Since(began).Seconds(), "tasks/s")
+				b.ReportMetric(float64(came.Load())/tasks, "turns/task")
 				s.Shutdown()
 			}
 		})

@@ -59,14 +59,14 @@ func BenchmarkWork_Parallel(b *testing.B) {
 
 // BenchmarkFlood measures how long the jobs of one tenant wait, from their insertion to
 // their start, alone and while another tenant has 5,000 jobs queued before them. The
-// jobs come one after the other, or ten at once. With "poll" River looks for jobs each
+// jobs come one after the other, two or ten at once. With "poll" River looks for jobs each
 // 20 ms, and not each second.
 func BenchmarkFlood(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		burst int
 		poll  time.Duration
-	}{{"burst=1", 1, time.Second}, {"burst=10", 10, time.Second}, {"burst=10/poll", 10, 20 * time.Millisecond}} {
+	}{{"burst=1", 1, time.Second}, {"burst=2", 2, time.Second}, {"burst=10", 10, time.Second}, {"burst=2/poll", 2, 20 * time.Millisecond}, {"burst=10/poll", 10, 20 * time.Millisecond}} {
 		for _, flood := range []int{0, 5000} {
 			b.Run(fmt.Sprint(c.name, "/flood=", flood), func(b *testing.B) {
 				for b.Loop() {
@@ -114,33 +114,42 @@ func floodOf(b *testing.B, flood, burst int, poll time.Duration) (waits []time.D
 }
 
 // BenchmarkDrain measures the jobs of 20 ms a second that four slots run of 1,000 that
-// are queued. Without the queue they run 200. With "Queue=4" four jobs of the tenant wait
-// in the pool; with "Workers" as many as workers are left.
+// are queued. Without a queue they run 200. "Alone" is River with four workers and no
+// middleware. With "Queue=4" four jobs of the tenant wait in the pool; with "Workers" as
+// many as workers are left.
 func BenchmarkDrain(b *testing.B) {
-	for name, queued := range map[string]int{"Queue=4": 4, "Workers": 0} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name            string
+		queued, workers int
+	}{{"alone", 0, 4}, {"Workers", 0, workers}, {"Queue=4", 4, workers}} {
+		b.Run(c.name, func(b *testing.B) {
 			const jobs = 1000
 			for b.Loop() {
 				q := newQueue(b)
 				p := servertest.Slots(b, 4)
-				_, err := p.Tenant("flood", pool.Settings{Queue: queued})
+				_, err := p.Tenant("flood", pool.Settings{Queue: c.queued})
 				require.NoError(b, err)
 				m := turns(b, p)
 				var ran, came atomic.Int64
 				all := make(chan struct{})
-				c := q.client(&counter{m, &came}, func(context.Context, *river.Job[task]) error {
+				var middleware rivertype.Middleware = &counter{m, &came}
+				if c.name == "alone" {
+					middleware = &river.MiddlewareDefaults{}
+					came.Store(jobs)
+				}
+				client := q.client(middleware, func(context.Context, *river.Job[task]) error {
 					time.Sleep(20 * time.Millisecond) // the work
 					if ran.Add(1) == jobs {
 						close(all)
 					}
 					return nil
-				}, func(cfg *river.Config) { cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: workers} })
+				}, func(cfg *river.Config) { cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: c.workers} })
 				began := time.Now()
-				q.insert(c, "flood", 0, jobs)
+				q.insert(client, "flood", 0, jobs)
 				<-all
 				b.ReportMetric(jobs/time.Since(began).Seconds(), "jobs/s")
 				b.ReportMetric(float64(came.Load())/jobs, "turns/job")
-				require.NoError(b, c.Stop(context.WithoutCancel(b.Context())))
+				require.NoError(b, client.Stop(context.WithoutCancel(b.Context())))
 			}
 		})
 	}
