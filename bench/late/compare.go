@@ -5,8 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/cellsched/cellsched/bench/late/trial"
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 // scenario is a cell and its jobs, as a seed has them.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/bench/internal/recordings"
-	"github.com/cellsched/cellsched/bench/late/trial"
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 func TestRun_NamesRefusedArguments(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/late/trial"
 	"github.com/cellsched/cellsched/bench/trace"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 // recorded are the scenarios of a recorded workload on nodes of one speed.

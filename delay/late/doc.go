@@ -39,6 +39,6 @@
 //     paper's cap of 10 % is fewer copies than that cell has slow nodes;
 //   - two waves of like tasks that were alone took as long.
 //
-// Package bench/late/trial runs any policy in virtual time, and tunes a policy to the
+// Package delay/late/trial runs any policy in virtual time, and tunes a policy to the
 // history of the caller's own jobs.
 package late

@@ -21,8 +21,8 @@ var (
 	from  = flag.Uint64("from", 0, "the seed of the first of them")
 )
 
-// Loops of two orders, a master of offers, a flow scheduler, tasks in idle room, a pool and
-// a scheduler that is mostly absent place on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
+// Loops of two orders, a master of offers, a flow scheduler, an elastic team and a pool place
+// on one cell, and a scheduler that is mostly absent. Its machines come, drain, shrink and fail. Each need gets its room,
 // and each allocation has one holder.
 func TestParts_ShareACell(t *testing.T) {
 	for seed := *from; seed < *from+*seeds; seed++ {
@@ -39,7 +39,7 @@ func runWorld(t *testing.T, seed uint64) {
 	w.addLoop("service", omega.Limits{Highest: 1, Machines: w.most()}, loop.ByPrecedence[string](), preempting(int(seed%2)), 200*time.Millisecond)
 	w.addFrameworks()
 	w.addFlow()
-	w.addIdle()
+	w.addTeam()
 	w.addPool(1 + 15*int(seed%2))
 	w.addAbsent()
 	watch := w.watch()

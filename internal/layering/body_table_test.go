@@ -15,6 +15,7 @@ var bodyFloors = map[string]int{
 	"locality/quincy":        4,
 	"offers":                 6,
 	"omega":                  8,
+	"omega/elastic":          1,
 	"omega/federation":       3,
 	"omega/flow":             8,
 	"omega/journal":          4,

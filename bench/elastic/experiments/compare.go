@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
+	"github.com/cellsched/cellsched/omega/elastic"
 )
 
 // NamedPolicy is a policy by the paper's name.

@@ -3,8 +3,8 @@ package experiments
 import (
 	"slices"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
 )
 
 // replan brings all jobs up to now and gives each the workers that the policy

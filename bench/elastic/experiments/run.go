@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
+	"github.com/cellsched/cellsched/omega/elastic"
 )
 
 // The summary is that of the workloads run one by one.

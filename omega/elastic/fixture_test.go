@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
 )
 

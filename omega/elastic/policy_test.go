@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
+	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
 )
 

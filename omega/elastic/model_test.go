@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
+	"github.com/cellsched/cellsched/omega/elastic"
 )
 
 // The linear model of the Omega paper, section 6.

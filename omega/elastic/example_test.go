@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/late/trial"
+	"github.com/cellsched/cellsched/delay/late/trial"
 	"github.com/cellsched/cellsched/locality"
 )
 

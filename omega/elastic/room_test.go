@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/bench/elastic/elastic"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/late/trial"
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 	"github.com/cellsched/cellsched/internal/niltest"
 )
 
