@@ -42,6 +42,11 @@ func (s *source) hear() {
 		return
 	}
 	slices.SortStableFunc(fresh, func(a, b decision) int { return a.At.Compare(b.At) })
+	s.add(fresh)
+}
+
+// add adds decisions behind those so far. Called with mu held.
+func (s *source) add(fresh []decision) {
 	s.told += uint64(len(fresh))
 	all := append(slices.Clip(s.recent), fresh...) // frames have the old ones
 	s.recent = all[max(len(all)-keptDecisions, 0):]

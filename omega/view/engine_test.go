@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,4 +98,60 @@ func TestOverview_SaysTheSameUntilThereIsMore(t *testing.T) {
 		conflicts += e.Refused["conflict"]
 	}
 	require.EqualValues(t, 60, conflicts)
+}
+
+// A cell tells no events. So a page of a cell alone shows what its schedulers have counted
+// since the last second, and nothing of the hours before it was opened.
+func TestStream_TellsWhatSchedulersOfABareCellWereRefused(t *testing.T) {
+	for name, events := range map[string]*observe.Stream{"bare": nil, "with events": new(observe.Stream)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cell, low := newCell(t, 1)
+				high, err := cell.Register("<high>", omega.Limits{Highest: 1})
+				require.NoError(t, err)
+				full := resources.Vector{8000, 64 << 30}
+				machine, _ := cell.Machine("m00000")
+				victim := claim(t, low, "m00000", full, "")
+				refuse := func(s *omega.Scheduler, n int) {
+					var tx omega.Txn
+					for range n {
+						tx.Claim(omega.Claim{Machine: machine, Need: full})
+					}
+					_, err := s.Commit(&tx)
+					require.NoError(t, err)
+				}
+				refuse(low, 7) // before the page was opened
+				w, stop := watch(view.Handler(view.Config{Cell: cell, Events: events}), "")
+				defer stop()
+				pass(2 * time.Second)
+				w.read(t)
+				require.NotContains(t, fmt.Sprint(w.events["overview"]), "claims: 7")
+				refuse(low, 2)
+				pass(2 * time.Second)
+				refuse(high, 1)
+				tx := omega.Txn{Now: time.Now(), Grace: time.Second}
+				tx.Claim(omega.Claim{Machine: machine, Need: full, Precedence: 1, Victims: []omega.AllocationID{victim}})
+				granted, err := high.Commit(&tx)
+				require.NoError(t, err)
+				require.Equal(t, 1, granted)
+				pass(2 * time.Second)
+				w.read(t)
+				var got []string
+				for _, event := range w.events["decisions"] {
+					var rows []struct{ Kind, Source, Reason string }
+					require.NoError(t, json.Unmarshal([]byte(event), &rows))
+					for _, r := range rows {
+						got = append(got, r.Kind+" "+r.Source+" "+r.Reason)
+					}
+				}
+				if events != nil {
+					require.Empty(t, got)
+					return
+				}
+				require.Equal(t, []string{
+					"refused batch claims: 2, conflict", "refused <high> claims: 1, conflict", "preempted batch allocations: 1",
+				}, got)
+			})
+		})
+	}
 }

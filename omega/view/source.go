@@ -70,6 +70,7 @@ type source struct {
 	subs    []*observe.Subscription
 	told    uint64
 	recent  []decision
+	before  baseline
 	renew   bool // the overview is to be written anew
 }
 
@@ -131,7 +132,7 @@ func (s *source) leave(owner bool) {
 		for _, sub := range s.subs {
 			sub.Close()
 		}
-		s.subs, s.fleet = nil, nil
+		s.subs, s.fleet, s.before = nil, nil, baseline{}
 	}
 }
 
@@ -177,11 +178,12 @@ func (s *source) frame() *frame {
 func (s *source) make(now time.Time) *frame {
 	f := &frame{at: now}
 	s.hear()
-	f.told, f.recent = s.told, s.recent
 	cell := s.current()
 	if s.counts == nil {
 		s.count(cell)
+		s.compare(cell, now)
 	}
+	f.told, f.recent = s.told, s.recent
 	space := s.space(cell)
 	f.colours = append(f.colours, "dominant")
 	if cell != nil {

@@ -41,9 +41,10 @@ type Config struct {
 	// A call runs in a goroutine of its own, one at a time for each source. While it waits,
 	// the last answer is shown.
 	Sources map[string]func() observe.Counts
-	// Events adds the events of a stream to the events of Pools. A cell has none: for the
-	// refusals and preemptions of its schedulers as they come, set this to the Events of the
-	// [loop.Config], flow.Config or offers.Config. Their counts are shown without it.
+	// Events adds the events of a stream to the events of Pools, such as the Events of a
+	// [loop.Config], flow.Config or offers.Config. A cell has none. Nil: the page shows each
+	// second how many claims of each scheduler of the cell were refused, by reason, and how
+	// many of its allocations were preempted.
 	Events *observe.Stream
 	// Filter, if not nil, returns the text to show in place of a name, for example a hash
 	// or nothing at all. Kind is "machine", "attribute", "pool", "tenant", "label",
