@@ -33,7 +33,7 @@ import (
 //   - an [OfferError],
 //   - [ErrEmpty] for a launch without offers or tasks, or for a task of nothing,
 //   - [ErrExceeds], also for more long tasks than the caps allow,
-//   - [ErrSpan], [resources.ErrQuantity], [omega.ErrFull],
+//   - [ErrConfig], [resources.ErrQuantity], [omega.ErrFull],
 //   - [ErrFenced], [ErrUnregistered].
 func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
 	return h.AcceptContext(context.Background(), now, launches...)

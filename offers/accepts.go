@@ -215,9 +215,9 @@ func (ac *accepts) admit(a *accepting, f *member, l *Launch) error {
 		case err != nil:
 			return err
 		case o.named == a.serial:
-			return &OfferError{f.name, id, ErrUsed}
+			return &OfferError{f.name, id, errUsed}
 		case on != nil && o.node != on:
-			return &OfferError{f.name, id, ErrMachine}
+			return &OfferError{f.name, id, errMachine}
 		}
 		on, o.named = o.node, a.serial
 		sum.room, a.offers = sum.room.Add(o.Room), append(a.offers, o)

@@ -11,7 +11,7 @@ import (
 // changes nothing, so the answer holds until another framework registers.
 //
 // Cost: O(frameworks) for each. Errors: those of Register, except [omega.ErrTooMany]; and
-// [ErrName] for a framework that is named twice.
+// [ErrConfig] for a framework that is named twice.
 func (m *Master) Admits(frameworks ...Registration) error {
 	if err := m.check(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (m *Master) Admits(frameworks ...Registration) error {
 			return err
 		}
 		if named[r.Name] {
-			return fmt.Errorf("%w: framework %q is named twice", ErrName, r.Name)
+			return fmt.Errorf("%w: framework %q is named twice", errName, r.Name)
 		}
 		named[r.Name] = true
 		f := m.registry.members[r.Name]

@@ -105,7 +105,7 @@ func (c *Config) check() error {
 	}
 	for _, p := range []int{c.LongOnMachine, c.LongInCell} {
 		if p < 0 || p > 100 {
-			return fmt.Errorf("%w: %d per cent for long tasks: want 0 to 100", ErrFraction, p)
+			return fmt.Errorf("%w: %d per cent for long tasks: want 0 to 100", errFraction, p)
 		}
 	}
 	if err := c.Smallest.Check(); err != nil {
@@ -127,7 +127,7 @@ func checkWeight(w float64) error {
 	if w >= drf.MinWeight && w <= drf.MaxWeight { // false for NaN
 		return nil
 	}
-	return fmt.Errorf("%w: %v: want %v to %v", ErrWeight, w, drf.MinWeight, drf.MaxWeight)
+	return fmt.Errorf("%w: %v: want %v to %v", errWeight, w, drf.MinWeight, drf.MaxWeight)
 }
 
 // Terms are the part of a cell that a master offers, and whether it keeps what it offers.
@@ -150,7 +150,7 @@ type Terms struct {
 
 func (t *Terms) check() error {
 	if t.Percent < 0 || t.Percent > 100 {
-		return fmt.Errorf("%w: %d per cent of each machine: want 0 to 100", ErrFraction, t.Percent)
+		return fmt.Errorf("%w: %d per cent of each machine: want 0 to 100", errFraction, t.Percent)
 	}
 	return nil
 }

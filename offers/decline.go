@@ -41,7 +41,7 @@ import (
 // objects, and offering the room to other frameworks. The [Order] is asked once for the
 // framework's place, however many offers it declines.
 //
-// Errors: [ErrSpan]; an [OfferError] for each offer that it could not decline, joined,
+// Errors: [ErrConfig]; an [OfferError] for each offer that it could not decline, joined,
 // while it declines the others; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 	if err := h.check(); err != nil {

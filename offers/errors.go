@@ -13,24 +13,25 @@ import (
 // Why an offer cannot be accepted or declined. Methods return an [OfferError]
 // that wraps one of them.
 var (
-	// ErrUnknown reports that the master never made such an offer, or that it ended long
-	// ago. Requests and inverse offers may be unknown, too.
+	// ErrUnknown reports an offer that the framework cannot answer: the master never made it,
+	// it ended long ago, was accepted or declined before, belongs to another framework, or is of
+	// another machine. The text says which. Requests and inverse offers may be unknown, too.
 	ErrUnknown = errors.New("offers: offer unknown")
-	// ErrUsed reports that the offer was accepted before, or is named twice.
-	ErrUsed = errors.New("offers: offer used already")
-	// ErrDeclined reports that the framework has declined the offer.
-	ErrDeclined = errors.New("offers: offer was declined")
+	// errUsed reports that the offer was accepted before, or is named twice.
+	errUsed = fault.Text("offers: offer used already", ErrUnknown)
+	// errDeclined reports that the framework has declined the offer.
+	errDeclined = fault.Text("offers: offer was declined", ErrUnknown)
 	// ErrRescinded reports that the master, or the loss of the machine, took the offer back.
 	ErrRescinded = errors.New("offers: offer was rescinded")
 	// ErrExpired reports an offer that was not answered before its deadline. Requests may
 	// expire, too.
 	ErrExpired = errors.New("offers: offer has expired")
-	// ErrForeign reports that the offer was made to another framework.
-	ErrForeign = errors.New("offers: offer belongs to another framework")
+	// errForeign reports that the offer was made to another framework.
+	errForeign = fault.Text("offers: offer belongs to another framework", ErrUnknown)
 	// ErrPending reports that an accept of the offer is on the way, or its outcome in doubt.
 	ErrPending = errors.New("offers: offer is being accepted")
-	// ErrMachine reports that offers that are to be combined are of different machines.
-	ErrMachine = errors.New("offers: offer is of another machine")
+	// errMachine reports that offers that are to be combined are of different machines.
+	errMachine = fault.Text("offers: offer is of another machine", ErrUnknown)
 )
 
 // Errors of a call as a whole; nothing has changed then.
@@ -42,9 +43,12 @@ var (
 	// where something is needed. The error for a nil, or a zero Master or Framework, wraps
 	// [resources.ErrNil] too.
 	ErrEmpty = errors.New("offers: empty argument")
-	// ErrName reports a name that is taken, has a slash in it, or is refused by
+	// ErrConfig reports a value of a configuration or registration that makes no sense: a name,
+	// time, weight or fraction. The text says which.
+	ErrConfig = errors.New("offers: invalid value")
+	// errName reports a name that is taken, has a slash in it, or is refused by
 	// [resources.CheckName]. In the last case it wraps the error of CheckName.
-	ErrName = errors.New("offers: invalid name")
+	errName = fault.Text("offers: invalid name", ErrConfig)
 	// ErrUnregistered reports that the framework is not registered any more, and that no
 	// successor had taken it over before.
 	ErrUnregistered = errors.New("offers: framework is not registered")
@@ -56,12 +60,12 @@ var (
 	ErrFenced = errors.New("offers: framework or master was replaced by a successor")
 	// ErrGuarantee reports a guarantee that the cell cannot keep beside the others.
 	ErrGuarantee = errors.New("offers: guarantees exceed the cell")
-	// ErrSpan reports a time that is negative, or 0 where that makes no sense.
-	ErrSpan = errors.New("offers: invalid time")
-	// ErrWeight reports a weight outside of [drf.MinWeight] to [drf.MaxWeight], or NaN.
-	ErrWeight = errors.New("offers: invalid weight")
-	// ErrFraction reports an invalid part of the cell or of a machine.
-	ErrFraction = errors.New("offers: invalid fraction")
+	// errSpan reports a time that is negative, or 0 where that makes no sense.
+	errSpan = fault.Text("offers: invalid time", ErrConfig)
+	// errWeight reports a weight outside of [drf.MinWeight] to [drf.MaxWeight], or NaN.
+	errWeight = fault.Text("offers: invalid weight", ErrConfig)
+	// errFraction reports an invalid part of the cell or of a machine.
+	errFraction = fault.Text("offers: invalid fraction", ErrConfig)
 )
 
 // OfferError names the offer that an answer failed on. It wraps the reason.
@@ -112,10 +116,10 @@ func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
 // between the names of a master and a framework, which together are that of a scheduler.
 func checkName(kind, name string) error {
 	if err := resources.CheckName(name); err != nil {
-		return fault.New("offers", kind, err, ErrName)
+		return fault.New("offers", kind, err, errName)
 	}
 	if strings.Contains(name, "/") {
-		return fmt.Errorf("%w: %s %q: want one without a slash", ErrName, kind, name)
+		return fmt.Errorf("%w: %s %q: want one without a slash", errName, kind, name)
 	}
 	return nil
 }
@@ -126,8 +130,8 @@ var (
 	errRequestExpired = fault.New("offers", "", errors.New("request has expired"), ErrExpired)
 )
 
-// wrapName has an error of [resources.CheckName] be an ErrName.
-func wrapName(err error) error { return fault.New("offers", "", err, ErrName) }
+// wrapName has an error of [resources.CheckName] be an ErrConfig.
+func wrapName(err error) error { return fault.New("offers", "", err, errName) }
 
 // missing returns an error for something that is nil, or zero where that is of no use.
 func missing(text string) error {

@@ -80,3 +80,19 @@ const (
 	DefaultLiveness = defaultLiveness
 	MaxRefuse       = maxRefuse
 )
+
+// Errors that tests tell apart; programs see ErrConfig.
+var (
+	ErrName     = errName
+	ErrSpan     = errSpan
+	ErrWeight   = errWeight
+	ErrFraction = errFraction
+)
+
+// Errors that tests tell apart; programs see ErrUnknown.
+var (
+	ErrUsed     = errUsed
+	ErrDeclined = errDeclined
+	ErrForeign  = errForeign
+	ErrMachine  = errMachine
+)

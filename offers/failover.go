@@ -11,7 +11,7 @@ func (f *member) admits(epoch uint64) error {
 		return fmt.Errorf("%w: framework %q, epoch %d: epoch %d has spoken for it", ErrFenced, f.name, epoch, last)
 	case epoch == last && f.connected:
 		return fmt.Errorf("%w: framework %q is registered already with epoch %d: want a higher one than that to take over, not %d",
-			ErrName, f.name, last, epoch)
+			errName, f.name, last, epoch)
 	}
 	return nil
 }

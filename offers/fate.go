@@ -17,9 +17,9 @@ const (
 func (f fate) reason() error {
 	switch f {
 	case fateUsed:
-		return ErrUsed
+		return errUsed
 	case fateDeclined:
-		return ErrDeclined
+		return errDeclined
 	case fateRescinded:
 		return ErrRescinded
 	case fateExpired:

@@ -260,7 +260,7 @@ func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
 	case o.ID != id:
 		return nil, ErrUnknown
 	case o.to != f:
-		return nil, ErrForeign
+		return nil, errForeign
 	case o.state != fateOutstanding:
 		return nil, o.state.reason()
 	}

@@ -14,8 +14,7 @@ import (
 // it, and room that it had offered is free again. Tasks go on. They wait for their
 // frameworks to register again for as long as Config.Recovery.
 //
-// Cost: O(machines + allocations). Errors: [ErrEmpty] for a nil cell; [ErrName],
-// [ErrFraction], [ErrSpan], [resources.ErrQuantity] for an invalid Config.
+// Cost: O(machines + allocations). Errors: [ErrEmpty] for a nil cell; [ErrConfig], [resources.ErrQuantity] for an invalid Config.
 func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	if cell == nil {
 		return nil, missing("cell is nil")
@@ -64,7 +63,7 @@ func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 }
 
 // SetRoleWeight sets the weight of a role, from [drf.MinWeight] to [drf.MaxWeight]; it is
-// 1 until then. Cost: O(frameworks). Errors: [ErrWeight].
+// 1 until then. Cost: O(frameworks). Errors: [ErrConfig].
 func (m *Master) SetRoleWeight(name string, weight float64) error {
 	if err := m.check(); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	}
 	if name != "" {
 		if err := resources.CheckName(name); err != nil {
-			return fault.New("offers", "role", err, ErrName)
+			return fault.New("offers", "role", err, errName)
 		}
 	}
 	m.mu.Lock()
@@ -91,7 +90,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 // so do offers until they are answered or expire, each as it was made. Room that is not
 // offered any more is free for others at once.
 //
-// Cost: O(machines), and that of offering what there is. Errors: [ErrFraction],
+// Cost: O(machines), and that of offering what there is. Errors: [ErrConfig],
 // [ErrFenced].
 func (m *Master) SetTerms(now time.Time, t Terms) error {
 	if err := m.check(); err != nil {

@@ -30,7 +30,7 @@ import (
 //
 // Errors:
 //
-//   - [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
+//   - [ErrConfig], [ErrGuarantee],
 //   - [omega.ErrUnknown] for an account that the cell does not have,
 //   - [resources.ErrQuantity], [omega.ErrTooMany],
 //   - [ErrFenced], also for an Epoch that is lower than the last.
@@ -63,7 +63,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		var err error
 		m.free(func() { account, err = m.cell.Account(context.Background(), r.Name) })
 		if err != nil {
-			return nil, fault.New("offers", "framework", err, ErrName)
+			return nil, fault.New("offers", "framework", err, errName)
 		}
 		r.Account = account
 	}
@@ -99,7 +99,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 func (m *Master) awaitDeparture(name string) error {
 	for m.sessions.departs(name) && m.fenced == nil {
 		if m.remote() {
-			return fmt.Errorf("%w: framework %s: the tasks of the one before it are not released yet", ErrName, fault.Quote(name))
+			return fmt.Errorf("%w: framework %s: the tasks of the one before it are not released yet", errName, fault.Quote(name))
 		}
 		if !m.planner.on && !m.accepts.flies(name) {
 			if m.replan(planRooms); m.planner.failure != nil {

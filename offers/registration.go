@@ -129,7 +129,7 @@ func (r *Registration) check(master string) error {
 		return err
 	}
 	if err := resources.CheckName(master + "/" + r.Name); err != nil {
-		return fault.New("offers", "scheduler of framework", err, ErrName)
+		return fault.New("offers", "scheduler of framework", err, errName)
 	}
 	if r.Role != "" {
 		if err := resources.CheckName(r.Role); err != nil {
@@ -150,7 +150,7 @@ func (r *Registration) check(master string) error {
 		return fault.Newf("offers", err, "framework %q", r.Name)
 	}
 	if !(r.Outstanding >= 0 && r.Outstanding <= 1) {
-		return fmt.Errorf("%w: framework %q: outstanding offers of %v: want 0 to 1", ErrFraction, r.Name, r.Outstanding)
+		return fmt.Errorf("%w: framework %q: outstanding offers of %v: want 0 to 1", errFraction, r.Name, r.Outstanding)
 	}
 	if err := r.Minimum.Check(); err != nil {
 		return fault.Newf("offers", err, "framework %q: minimum", r.Name)

@@ -153,7 +153,7 @@ func TestStep_ComesToRest(t *testing.T) {
 				}
 			}
 			if _, err := other.Commit(&tx); err != nil {
-				require.ErrorIs(t, err, omega.ErrEmpty)
+				require.ErrorIs(t, err, omega.ErrTxn)
 			}
 			settle(t, m, now)
 			for _, f := range all {

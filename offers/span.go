@@ -18,7 +18,7 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // For returns the span of that length. One of more than 100 years is that of [Never], so
 // that no time that follows from it is beyond what others can represent. A negative one is
-// refused with [ErrSpan] where it is used.
+// refused with [ErrConfig] where it is used.
 func For(d time.Duration) Span {
 	if d > longest {
 		return Never()
@@ -51,7 +51,7 @@ func (s Span) or(unset time.Duration) time.Duration {
 // check returns an error if s is shorter than least.
 func (s Span) check(what string, least time.Duration) error {
 	if s.set && s.d < least {
-		return fmt.Errorf("%w: %s %v: want %v or more", ErrSpan, what, s.d, least)
+		return fmt.Errorf("%w: %s %v: want %v or more", errSpan, what, s.d, least)
 	}
 	return nil
 }

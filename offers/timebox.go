@@ -35,12 +35,12 @@ type TimeBox struct {
 
 // NewTimeBox returns a box for the given machines, nil for all, which is the
 // first scheduler's for the first slice. A slice of more than 100 years is one of 100
-// years. Errors: [ErrSpan] for a slice of no
+// years. Errors: [ErrConfig] for a slice of no
 // time, [ErrEmpty] for no scheduler, and those of [omega.Scheduler.Restrict]. After the last
 // of these the schedulers may claim on all machines again, so far as the cell takes changes.
 func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedulers ...*omega.Scheduler) (*TimeBox, error) {
 	if slice <= 0 {
-		return nil, fmt.Errorf("%w: slice %v: want more than 0", ErrSpan, slice)
+		return nil, fmt.Errorf("%w: slice %v: want more than 0", errSpan, slice)
 	}
 	if len(schedulers) == 0 || slices.Contains(schedulers, nil) {
 		return nil, missing(fmt.Sprintf("time box of %d schedulers: want one at least, none of them nil", len(schedulers)))

@@ -116,7 +116,7 @@ type Cell struct {
 
 // NewCell returns a cell with the given machines. Errors name the machine: [ErrName] for
 // a name that is invalid or given twice, [resources.ErrQuantity] for a capacity;
-// [ErrReservation] for a share outside 0 to 1.
+// [ErrTxn] for a share outside 0 to 1.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
@@ -127,7 +127,7 @@ func NewCell(cfg Config) (*Cell, error) {
 	}
 	c.ledgers.Store(&[]*ledger{{}}) // the zero account
 	if c.share = cmp.Or(cfg.Reserved, DefaultReserved); !(c.share > 0 && c.share <= 1) {
-		return nil, fmt.Errorf("%w: Reserved is %v, want 0 to 1", ErrReservation, cfg.Reserved)
+		return nil, fmt.Errorf("%w: Reserved is %v, want 0 to 1", errReservation, cfg.Reserved)
 	}
 	if kinds := cfg.kinds(); kinds > 0 {
 		c.layout = layoutFor(kinds)

@@ -14,10 +14,10 @@ import (
 //
 // A refused claim is a result. An error is about the call, and nothing has changed then:
 //
-//   - [ErrEmpty], [ErrCommitted], [resources.ErrNil] for a nil tx;
+//   - [ErrTxn], [resources.ErrNil] for a nil tx;
 //   - [ErrUnknown] machine, account or grantee, [resources.ErrQuantity];
 //   - [ErrLimit] for a gang that is too wide;
-//   - [ErrVictim], [ErrExchange], [ErrGrace], [ErrReservation];
+//   - [ErrTxn];
 //   - [ErrBusy] while another goroutine commits or waits with the scheduler;
 //   - [ErrSuperseded], [ErrLeft].
 //
@@ -44,7 +44,7 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 // commit is Commit for the goroutine that has made the scheduler busy.
 func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 	if !tx.begin() {
-		return 0, ErrCommitted
+		return 0, errCommitted
 	}
 	if err = tx.check(s); err == nil && s.superseded() {
 		err = s.supersededError()

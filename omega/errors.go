@@ -39,26 +39,29 @@ var (
 
 // Errors of a call as a whole; nothing has changed then.
 var (
-	// ErrEmpty: the transaction has no claim and no release.
-	ErrEmpty = errors.New("omega: transaction is empty")
-	// ErrCommitted: the transaction was committed before; Reset makes it new.
-	ErrCommitted = errors.New("omega: transaction is already committed")
-	// ErrUncommitted: the transaction has no outcome yet.
-	ErrUncommitted = errors.New("omega: transaction is not committed")
+	// ErrTxn reports a transaction that makes no sense as it is: empty, committed already or not
+	// yet, or with an invalid victim, exchange, reservation or grace. The text says which.
+	ErrTxn = errors.New("omega: invalid transaction")
+	// errEmpty: the transaction has no claim and no release.
+	errEmpty = fault.Text("omega: transaction is empty", ErrTxn)
+	// errCommitted: the transaction was committed before; Reset makes it new.
+	errCommitted = fault.Text("omega: transaction is already committed", ErrTxn)
+	// errUncommitted: the transaction has no outcome yet.
+	errUncommitted = fault.Text("omega: transaction is not committed", ErrTxn)
 	// ErrBusy: another goroutine commits or waits with the same scheduler.
 	ErrBusy = errors.New("omega: scheduler is in use by another goroutine")
 	// ErrUnknown: a machine, account, scheduler, item or detection that there never was.
 	ErrUnknown = errors.New("omega: unknown machine, account, scheduler or item")
 	// ErrName: a name that is taken, or that [resources.CheckName] refuses.
 	ErrName = errors.New("omega: invalid name")
-	// ErrVictim: a victim that is not on the claim's machine or named twice.
-	ErrVictim = errors.New("omega: invalid victim")
-	// ErrExchange: an exchange over more than one machine.
-	ErrExchange = errors.New("omega: invalid exchange")
-	// ErrReservation: a reservation for no claim, for unlike claims, or over already.
-	ErrReservation = errors.New("omega: invalid reservation")
-	// ErrGrace: victims without [Txn.Now] and [Txn.Grace], or a negative grace.
-	ErrGrace = errors.New("omega: invalid grace")
+	// errVictim: a victim that is not on the claim's machine or named twice.
+	errVictim = fault.Text("omega: invalid victim", ErrTxn)
+	// errExchange: an exchange over more than one machine.
+	errExchange = fault.Text("omega: invalid exchange", ErrTxn)
+	// errReservation: a reservation for no claim, for unlike claims, or over already.
+	errReservation = fault.Text("omega: invalid reservation", ErrTxn)
+	// errGrace: victims without [Txn.Now] and [Txn.Grace], or a negative grace.
+	errGrace = fault.Text("omega: invalid grace", ErrTxn)
 	// ErrInUse: a capacity below the amount allocated.
 	ErrInUse = errors.New("omega: capacity is below what is in use")
 	// ErrHolding: a scheduler that is to leave has something in the cell.

@@ -17,3 +17,19 @@ func (s *Snapshot) Age(now time.Time) time.Duration {
 	}
 	return now.Sub(s.at)
 }
+
+// Errors that tests tell apart; programs see ErrTxn.
+var (
+	ErrReservation = errReservation
+	ErrUncommitted = errUncommitted
+	ErrEmpty       = errEmpty
+	ErrCommitted   = errCommitted
+	ErrGrace       = errGrace
+	ErrVictim      = errVictim
+	ErrExchange    = errExchange
+)
+
+// Errors that tests tell apart; programs see ErrName.
+var (
+	ErrID = errID
+)

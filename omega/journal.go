@@ -149,7 +149,7 @@ func (s *Scheduler) CommitContext(ctx context.Context, tx *Txn) (granted int, er
 func (s *Scheduler) commitThrough(ctx context.Context, tx *Txn) (granted int, err error) {
 	if s.doubt == nil {
 		if !tx.begin() {
-			return 0, ErrCommitted
+			return 0, errCommitted
 		}
 		if err = tx.check(s); err == nil && s.superseded() {
 			err = s.supersededError()

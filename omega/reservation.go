@@ -90,7 +90,7 @@ func (t *Txn) reserve(r reserving) int {
 //   - [ErrForbidden] or [ErrLimit]: the [Limits] do not allow it;
 //   - [ErrDraining], [ErrRemoved] or [ErrNeverFits]: a machine cannot have it;
 //   - [ErrReleased], [ErrNotOwner]: it is over, or another scheduler's;
-//   - [ErrSuperseded]; [ErrUncommitted]; [ErrUnknown] for another i.
+//   - [ErrSuperseded]; [ErrTxn]; [ErrUnknown] for another i.
 func (t *Txn) Reservation(i int) (ReservationID, error) {
 	switch {
 	case t == nil:
@@ -98,7 +98,7 @@ func (t *Txn) Reservation(i int) (ReservationID, error) {
 	case i < 0 || i >= len(t.reserves):
 		return 0, unknown("reservation %d of a transaction of %d", i, len(t.reserves))
 	case !t.committed():
-		return 0, ErrUncommitted
+		return 0, errUncommitted
 	}
 	return t.reserves[i].id, t.reserves[i].err
 }
@@ -113,11 +113,11 @@ func (t *Txn) checkReserves(s *Scheduler) error {
 		}
 		switch {
 		case len(r.claims) == 0:
-			return fmt.Errorf("%w: reservation %d for no claim", ErrReservation, i)
+			return fmt.Errorf("%w: reservation %d for no claim", errReservation, i)
 		case r.until.IsZero():
-			return fmt.Errorf("%w: reservation %d without the time until which", ErrReservation, i)
+			return fmt.Errorf("%w: reservation %d without the time until which", errReservation, i)
 		case !t.Now.IsZero() && !t.Now.Before(r.until):
-			return fmt.Errorf("%w: reservation %d until %v, want a time after %v", ErrReservation, i, r.until, t.Now)
+			return fmt.Errorf("%w: reservation %d until %v, want a time after %v", errReservation, i, r.until, t.Now)
 		}
 		var sum resources.Vector
 		for n := range r.claims {
@@ -129,9 +129,9 @@ func (t *Txn) checkReserves(s *Scheduler) error {
 				return unknown("account %d in claim %d of reservation %d", claim.Account, n, i)
 			case claim.Account != first.Account || claim.Precedence != first.Precedence:
 				return fmt.Errorf("%w: reservation %d: claim %d is of account %d at %d, claim 0 of account %d at %d",
-					ErrReservation, i, n, claim.Account, claim.Precedence, first.Account, first.Precedence)
+					errReservation, i, n, claim.Account, claim.Precedence, first.Account, first.Precedence)
 			case len(claim.Victims) > 0 || claim.Grantee != nil || claim.Reservation != 0:
-				return fmt.Errorf("%w: reservation %d: claim %d has victims, a grantee or a reservation, want none", ErrReservation, i, n)
+				return fmt.Errorf("%w: reservation %d: claim %d has victims, a grantee or a reservation, want none", errReservation, i, n)
 			}
 			if err := claim.Need.CheckNeed(); err != nil {
 				return refuse(s.cell.inUnits(err, &claim.Need), "reservation %d: claim %d on %s", i, n, s.cell.called(claim.Machine))

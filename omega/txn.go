@@ -163,7 +163,7 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 // or none, and returns the item number of the first. The allocations are the scheduler's
 // own, or it is their Grantee. Unneeded room of theirs becomes free; if refused, they
 // stay. It may be of no allocation: claims on one machine, all or none. For no claim the
-// number is -1, and Commit fails with [ErrExchange] and [ErrEmpty].
+// number is -1, and Commit fails with [ErrTxn].
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 	if t == nil {
 		return -1
@@ -171,7 +171,7 @@ func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 	first := -1
 	if len(into) == 0 && t.open() && t.bad == nil {
 		t.bad = fault.New("omega", fmt.Sprintf("before item %d: exchange of %d allocations for no claim, want a release of them",
-			len(t.items), len(from)), ErrExchange, ErrEmpty)
+			len(t.items), len(from)), errExchange, errEmpty)
 	}
 	for n, c := range into {
 		i, it := t.add()
@@ -246,7 +246,7 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 }
 
 // Err returns nil if claim i was granted or release i has happened, else a [RefusalError]
-// with the reason. It is [ErrUncommitted] before the commit, and [ErrUnknown] for another
+// with the reason. It is [ErrTxn] before the commit, and [ErrUnknown] for another
 // i.
 func (t *Txn) Err(i int) error {
 	if t == nil {
@@ -257,7 +257,7 @@ func (t *Txn) Err(i int) error {
 	}
 	it := &t.items[i]
 	if !t.committed() || it.verdict == pending {
-		return ErrUncommitted
+		return errUncommitted
 	}
 	if it.verdict == done {
 		return nil

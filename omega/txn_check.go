@@ -14,7 +14,7 @@ func (t *Txn) check(s *Scheduler) error {
 	case t.bad != nil:
 		return t.bad
 	case len(t.items) == 0 && len(t.reserves) == 0:
-		return ErrEmpty
+		return errEmpty
 	case t.Detect > Coarse: // no copy could decode it
 		return unknown("detection %d, want Fine, CoarseClaims or Coarse", t.Detect)
 	}
@@ -24,7 +24,7 @@ func (t *Txn) check(s *Scheduler) error {
 		}
 	}
 	if t.Grace < 0 && t.Grace != AtOnce {
-		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
+		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", errGrace, t.Grace)
 	}
 	t.preempts = false
 	if len(t.items) == 1 {
@@ -93,11 +93,11 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 		return nil
 	}
 	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
-		return fmt.Errorf("%w: item %d: claim on %s follows one on %s", ErrExchange, i, c.called(it.claim.Machine), c.called(t.items[i-1].claim.Machine))
+		return fmt.Errorf("%w: item %d: claim on %s follows one on %s", errExchange, i, c.called(it.claim.Machine), c.called(t.items[i-1].claim.Machine))
 	}
 	for _, a := range it.from {
 		if it.kind == claimItem && !c.foreign(a) && a.node() != it.node() {
-			return fmt.Errorf("%w: item %d: allocation %v for a claim on %s", ErrExchange, i, a, c.called(it.claim.Machine))
+			return fmt.Errorf("%w: item %d: allocation %v for a claim on %s", errExchange, i, a, c.called(it.claim.Machine))
 		}
 	}
 	t.preempts = t.preempts || len(it.claim.Victims) > 0
@@ -109,11 +109,11 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 	for n, v := range it.claim.Victims {
 		switch {
 		case c.foreign(v):
-			return fmt.Errorf("%w: item %d: victim %v of another cell, for a claim on %s", ErrVictim, i, v, c.called(it.claim.Machine))
+			return fmt.Errorf("%w: item %d: victim %v of another cell, for a claim on %s", errVictim, i, v, c.called(it.claim.Machine))
 		case v.node() != it.node():
-			return fmt.Errorf("%w: item %d: victim %v of a claim on %s: not on that machine", ErrVictim, i, v, c.called(it.claim.Machine))
+			return fmt.Errorf("%w: item %d: victim %v of a claim on %s: not on that machine", errVictim, i, v, c.called(it.claim.Machine))
 		case slices.Contains(it.claim.Victims[:n], v):
-			return fmt.Errorf("%w: item %d: victim %v is named twice", ErrVictim, i, v)
+			return fmt.Errorf("%w: item %d: victim %v is named twice", errVictim, i, v)
 		}
 	}
 	return nil
@@ -125,9 +125,9 @@ func (t *Txn) checkGrace(i int) error {
 	victims := len(t.items[i].claim.Victims)
 	switch {
 	case t.Now.IsZero():
-		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Now is not set", ErrGrace, i, victims)
+		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Now is not set", errGrace, i, victims)
 	case t.Grace == 0:
-		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Grace is 0, want more, or AtOnce", ErrGrace, i, victims)
+		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Grace is 0, want more, or AtOnce", errGrace, i, victims)
 	}
 	return nil
 }

@@ -67,18 +67,18 @@ func fixed(progress float64) int64 { return int64(progress * one) }
 
 func (j *Job) find(op string, of Attempt) (*attempt, error) {
 	if of.job != nil && of.job != j {
-		return nil, refuse(ErrAttempt, "%s attempt %d of another job", op, of.slot)
+		return nil, refuse(errAttempt, "%s attempt %d of another job", op, of.slot)
 	}
 	if int(of.slot) < len(j.attempts) {
 		switch a := &j.attempts[of.slot]; {
 		case a.gen != of.gen || a.role == gone:
 		case a.role == lost:
-			return nil, refuse(ErrAttempt, "%s attempt %d: its twin has finished", op, of.slot)
+			return nil, refuse(errAttempt, "%s attempt %d: its twin has finished", op, of.slot)
 		default:
 			return a, nil
 		}
 	}
-	return nil, refuse(ErrAttempt, "%s attempt: want one that has neither finished nor failed", op)
+	return nil, refuse(errAttempt, "%s attempt: want one that has neither finished nor failed", op)
 }
 
 func (j *Job) handle(slot uint32) Attempt { return Attempt{j, slot, j.attempts[slot].gen} }

@@ -94,7 +94,7 @@ func (b *Book) Resize(nodes, slots int) error {
 //
 // Jobs call it by themselves with every report; it is for other measurements of the
 // caller. Observations out of order count as of now. Cost: O(1), plus O(log nodes)
-// when the speed has changed by 1/64. Errors: [ErrNode] for an unknown node;
+// when the speed has changed by 1/64. Errors: [ErrCall] for an unknown node;
 // [ErrSize] for work that is negative, and time that is not positive.
 func (b *Book) Observe(now time.Time, node locality.Node, work, took time.Duration) error {
 	if b == nil {

@@ -10,25 +10,30 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrAttempt reports an [Attempt] that does not run: it has finished or failed,
-// lost to its twin, or is of another job.
-var ErrAttempt = errors.New("late: no such attempt")
+// ErrCall reports a call with an argument that makes no sense now: an attempt that does not run
+// or has a copy, an unusable node, an invalid progress, or an instant before that of an earlier
+// call. The text says which.
+var ErrCall = errors.New("late: invalid call")
 
-// ErrCopied reports a task that has a copy already.
-var ErrCopied = errors.New("late: task has a copy already")
+// errAttempt reports an [Attempt] that does not run: it has finished or failed,
+// lost to its twin, or is of another job.
+var errAttempt = fault.Text("late: no such attempt", ErrCall)
+
+// errCopied reports a task that has a copy already.
+var errCopied = fault.Text("late: task has a copy already", ErrCall)
 
 // ErrCap reports that as many copies run as the cap allows.
 var ErrCap = errors.New("late: too many copies")
 
-// ErrNode reports a node that the book does not know, or that runs the original of
+// errNode reports a node that the book does not know, or that runs the original of
 // the attempt to copy.
-var ErrNode = errors.New("late: unusable node")
+var errNode = fault.Text("late: unusable node", ErrCall)
 
-// ErrProgress reports a progress outside [0, 1], or less than before.
-var ErrProgress = errors.New("late: invalid progress")
+// errProgress reports a progress outside [0, 1], or less than before.
+var errProgress = fault.Text("late: invalid progress", ErrCall)
 
-// ErrTime reports an instant before that of an earlier call.
-var ErrTime = errors.New("late: time went backwards")
+// errTime reports an instant before that of an earlier call.
+var errTime = fault.Text("late: time went backwards", ErrCall)
 
 // ErrPolicy reports a [Policy] with a field out of range.
 var ErrPolicy = errors.New("late: invalid policy")
@@ -46,7 +51,7 @@ func refuse(cause error, format string, args ...any) error {
 func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
 
 func badNode(op string, n locality.Node, nodes int) error {
-	return refuse(ErrNode, "%s: node %d, want one below %d", op, n, nodes)
+	return refuse(errNode, "%s: node %d, want one below %d", op, n, nodes)
 }
 
 // share reports whether v is from 0 to 1; NaN is not.

@@ -15,7 +15,7 @@ import (
 // The zero Job has no book: its methods fail with [resources.ErrNil]. A Job is not
 // safe for concurrent use; jobs that share a [Book] may belong to different
 // goroutines. It has no clock: instants are arguments, and none may be before that
-// of an earlier call ([ErrTime]). It keeps some 90 bytes for each of the most
+// of an earlier call ([ErrCall]). It keeps some 90 bytes for each of the most
 // attempts that ever ran at a time.
 type Job struct {
 	policy Policy
@@ -70,7 +70,7 @@ func New(p Policy, tasks int, b *Book) (*Job, error) {
 func (j *Job) none() bool { return j == nil || j.book == nil }
 
 // Start records that the original of a task starts on a node. An unknown node fails
-// with [ErrNode]. Cost: O(1).
+// with [ErrCall]. Cost: O(1).
 func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
 	if j.none() {
 		return Attempt{}, absent("job")
@@ -90,9 +90,9 @@ func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
 // Copy records that a copy of an original starts on a node, normally the choice of
 // [Job.Pick]. Cost: O(log tasks). Errors:
 //
-//   - [ErrAttempt]: an attempt that no longer runs, or is a copy itself;
-//   - [ErrCopied]: a task with a copy;
-//   - [ErrNode]: an unknown node, or that of the original;
+//   - [ErrCall]: an attempt that no longer runs, or is a copy itself;
+//   - [ErrCall]: a task with a copy;
+//   - [ErrCall]: an unknown node, or that of the original;
 //   - [ErrCap]: between Pick and Copy other jobs have started all copies that the
 //     policy allows.
 func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, error) {
@@ -108,11 +108,11 @@ func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, erro
 	}
 	switch {
 	case a.role == duplicate:
-		return Attempt{}, refuse(ErrAttempt, "copy attempt %d: it is a copy, want the original", of.slot)
+		return Attempt{}, refuse(errAttempt, "copy attempt %d: it is a copy, want the original", of.slot)
 	case a.role == original:
-		return Attempt{}, refuse(ErrCopied, "copy attempt %d: it has a copy on node %d", of.slot, j.attempts[a.twin].node)
+		return Attempt{}, refuse(errCopied, "copy attempt %d: it has a copy on node %d", of.slot, j.attempts[a.twin].node)
 	case a.node == node:
-		return Attempt{}, refuse(ErrNode, "copy attempt %d: node %d runs the original, want another", of.slot, node)
+		return Attempt{}, refuse(errNode, "copy attempt %d: node %d runs the original, want another", of.slot, node)
 	}
 	if err := j.inTime("copy", now); err != nil {
 		return Attempt{}, err
@@ -137,8 +137,8 @@ func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, erro
 //
 // A silent attempt keeps its rate and its expected end, so report unchanged
 // progress too, with each heartbeat. Cost: O(log tasks); no allocation except as
-// buckets come into use. Errors, which change nothing: [ErrProgress] for a progress
-// that is not from 0 to 1, or less than before; [ErrAttempt] for an attempt that no
+// buckets come into use. Errors, which change nothing: [ErrCall] for a progress
+// that is not from 0 to 1, or less than before; [ErrCall] for an attempt that no
 // longer runs.
 func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 	if j.none() {
@@ -149,7 +149,7 @@ func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 		return err
 	}
 	if !share(progress) || progress < a.progress {
-		return refuse(ErrProgress, "report of attempt %d: progress %v, want %v to 1", of.slot, progress, a.progress)
+		return refuse(errProgress, "report of attempt %d: progress %v, want %v to 1", of.slot, progress, a.progress)
 	}
 	if err := j.advance("report", now); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (j *Job) advance(op string, now time.Time) error {
 
 func (j *Job) inTime(op string, now time.Time) error {
 	if j.started && now.Sub(j.epoch) < j.now {
-		return refuse(ErrTime, "%s at %v: the last call was at %v", op, now, j.epoch.Add(j.now))
+		return refuse(errTime, "%s at %v: the last call was at %v", op, now, j.epoch.Add(j.now))
 	}
 	return nil
 }

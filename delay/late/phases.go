@@ -15,7 +15,7 @@ type Phases []float64
 // share of its phase. Phases are counted from 0; a phase of weight 0 is passed at
 // once. Cost: O(phases).
 //
-// [ErrProgress] reports a phase that is not there, or a share outside [0, 1]. It
+// [ErrCall] reports a phase that is not there, or a share outside [0, 1]. It
 // also reports a weight that is negative or not finite, and weights of nothing at
 // all.
 func (p Phases) Progress(phase int, done float64) (float64, error) {
@@ -23,16 +23,16 @@ func (p Phases) Progress(phase int, done float64) (float64, error) {
 		p = Phases{1}
 	}
 	if phase < 0 || phase >= len(p) {
-		return 0, refuse(ErrProgress, "phase %d, want 0 to %d", phase, len(p)-1)
+		return 0, refuse(errProgress, "phase %d, want 0 to %d", phase, len(p)-1)
 	}
 	if !share(done) {
-		return 0, refuse(ErrProgress, "phase %d: %v of it done, want 0 to 1", phase, done)
+		return 0, refuse(errProgress, "phase %d: %v of it done, want 0 to 1", phase, done)
 	}
 	largest := slices.Max(p)
 	behind, total := 0.0, 0.0
 	for i, weight := range p {
 		if !share(weight / largest) { // so that no sum overflows
-			return 0, refuse(ErrProgress, "phase %d: weight %v, want 0 or more, finite, and one above 0", i, weight)
+			return 0, refuse(errProgress, "phase %d: weight %v, want 0 or more, finite, and one above 0", i, weight)
 		}
 		total += weight / largest
 		switch {

@@ -90,7 +90,7 @@ type Estimate struct {
 //   - A task that is alone is not slow: there is none to compare it with.
 //   - Tasks at rate 0 are expected never to end. Of several the oldest ends last.
 //
-// An unknown node fails with [ErrNode]. Cost: O(log tasks) and no allocation, for
+// An unknown node fails with [ErrCall]. Cost: O(log tasks) and no allocation, for
 // each task on the node itself that is skipped. For [Hadoop] it is O(tasks), for
 // [Spark] O(tasks with a copy).
 func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
@@ -136,7 +136,7 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 
 // Estimate returns the expected course of an attempt, if it has made no progress
 // since its last report. It does not move the job's time. An attempt that no longer
-// runs fails with [ErrAttempt], an instant before the last call's with [ErrTime].
+// runs fails with [ErrCall], an instant before the last call's with [ErrCall].
 func (j *Job) Estimate(now time.Time, of Attempt) (Estimate, error) {
 	if j.none() {
 		return Estimate{}, absent("job")

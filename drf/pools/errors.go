@@ -17,11 +17,15 @@ var ErrNode = errors.New("pools: no such pool or job")
 // setting of pools.
 var ErrTree = errors.New("pools: invalid tree")
 
-// ErrLimits reports a min share above the max share.
-var ErrLimits = errors.New("pools: min share above max share")
+// ErrValue reports a value that is out of range: a min share above the max share, a time before
+// that of an earlier call, or a factor outside (0, 1]. The text says which.
+var ErrValue = errors.New("pools: invalid value")
 
-// ErrTime reports a time before that of an earlier call.
-var ErrTime = errors.New("pools: time goes back")
+// errLimits reports a min share above the max share.
+var errLimits = fault.Text("pools: min share above max share", ErrValue)
+
+// errTime reports a time before that of an earlier call.
+var errTime = fault.Text("pools: time goes back", ErrValue)
 
 // self is the package in front of its errors.
 const self check.Package = "pools"
@@ -43,7 +47,7 @@ func checkLimits(low resources.Vector, high *resources.Vector, op func() string)
 	}
 	for k := range low {
 		if low[k] > high[k] {
-			return self.Refuse(ErrLimits, "%s: min share kind%d=%d, max share kind%d=%d", op(), k, low[k], k, high[k])
+			return self.Refuse(errLimits, "%s: min share kind%d=%d, max share kind%d=%d", op(), k, low[k], k, high[k])
 		}
 	}
 	return nil

@@ -1,16 +1,17 @@
 package pools
 
 import (
-	"errors"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
+
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrFactor reports a part of the fair share that is not in (0, 1].
-var ErrFactor = errors.New("pools: invalid factor")
+// errFactor reports a part of the fair share that is not in (0, 1].
+var errFactor = fault.Text("pools: invalid factor", ErrValue)
 
 // Hunger records the starved pools and jobs, and since when they are starved. The
 // caller decides after how long to preempt for them.
@@ -50,8 +51,8 @@ type Starving struct {
 // time begins anew.
 //
 // Cost: O(n) for n standings, and memory for the starved nodes. The caller keeps
-// standings. Errors, which change nothing: [ErrTime] for an earlier time than
-// before, or the zero Time; [ErrFactor] for a Factor outside [0, 1].
+// standings. Errors, which change nothing: [ErrValue] for an earlier time than
+// before, or the zero Time; [ErrValue] for a Factor outside [0, 1].
 func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	if h == nil {
 		return self.Absent("hunger")
@@ -61,10 +62,10 @@ func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	case factor == 0:
 		factor = 0.5
 	case !(factor > 0 && factor <= 1): // NaN too
-		return self.Refuse(ErrFactor, "observe: factor %v, want more than 0, and 1 at most", factor)
+		return self.Refuse(errFactor, "observe: factor %v, want more than 0, and 1 at most", factor)
 	}
 	if now.Before(h.last) || now.IsZero() {
-		return self.Refuse(ErrTime, "observe at %v after %v, want no earlier, nor the zero time", now, h.last)
+		return self.Refuse(errTime, "observe at %v after %v, want no earlier, nor the zero time", now, h.last)
 	}
 	before := make(map[Node]Starving, len(h.starving))
 	for _, s := range h.starving {

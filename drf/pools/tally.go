@@ -36,14 +36,14 @@ func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time
 // there are no meters, and they cost nothing.
 //
 // Cost: O(1), and O(n) for n nodes at the first call; from then on each charge and
-// credit adds O(d). Errors: [ErrTime] for a time before that of the last call.
+// credit adds O(d). Errors: [ErrValue] for a time before that of the last call.
 func (t *Tree[K]) Advance(now time.Time) error {
 	if t.none() {
 		return self.Absent("tree")
 	}
 	r := &t.core.record
 	if r.on && now.Before(r.now) {
-		return self.Refuse(ErrTime, "advance to %v after %v, want no earlier", now, r.now)
+		return self.Refuse(errTime, "advance to %v after %v, want no earlier", now, r.now)
 	}
 	r.now = now
 	if !r.on {

@@ -87,7 +87,7 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 //   - [drf.ErrKey] for a key that is taken, not equal to itself, or a string that
 //     [resources.CheckName] refuses;
 //   - [drf.ErrWeight] for a weight outside [[drf.MinWeight], [drf.MaxWeight]];
-//   - [ErrLimits] for a min share above the max share;
+//   - [ErrValue] for a min share above the max share;
 //   - [resources.ErrQuantity] for an invalid limit, min shares of siblings beyond
 //     2^62 in all, or a node beside 2^23 others.
 func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {

@@ -67,7 +67,7 @@ func (p *absentPart) reserve(snap *omega.Snapshot, tx *omega.Txn) error {
 			}
 		}
 	}
-	if _, err := p.scheduler.Commit(tx); !errors.Is(err, omega.ErrEmpty) {
+	if _, err := p.scheduler.Commit(tx); !errors.Is(err, omega.ErrTxn) {
 		return err
 	}
 	return nil

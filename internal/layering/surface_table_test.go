@@ -7,15 +7,15 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1793,
+	allPackages: 1773,
 
-	"delay/late":       80,
+	"delay/late":       73,
 	"drf":              65,
-	"drf/pools":        80,
+	"drf/pools":        78,
 	"locality":         89,
 	"locality/quincy":  102,
-	"offers":           168,
-	"omega":            317,
+	"offers":           161,
+	"omega":            310,
 	"omega/federation": 70,
 	"omega/flow":       81,
 	"omega/loop":       168,

@@ -232,7 +232,7 @@ func TestRun_RegistersAllOrNone(t *testing.T) {
 		want error
 		says string
 	}{
-		"a bad name": {member("b/", 1, nil), offers.ErrName, `framework "b/"`},
+		"a bad name": {member("b/", 1, nil), offers.ErrConfig, `framework "b/"`},
 		"no handle":  {live.Member{Registration: offers.Registration{Name: "b"}}, live.ErrMember, `framework "b" has no Handle`},
 		"a notify": {func() live.Member {
 			one := member("b", 1, nil)
@@ -244,7 +244,7 @@ func TestRun_RegistersAllOrNone(t *testing.T) {
 			one.Registration.Guaranteed = resources.Vector{11}
 			return one
 		}(), offers.ErrGuarantee, `framework "b"`},
-		"twice": {member("a", 1, nil), offers.ErrName, `framework "a" is named twice`},
+		"twice": {member("a", 1, nil), offers.ErrConfig, `framework "a" is named twice`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, cell := newMaster(t, 1, offers.Config{})

@@ -142,7 +142,7 @@ func TestRun_RejectsInvalidArguments(t *testing.T) {
 	m, cell := newMaster(t, 1, offers.Config{})
 	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{Interval: -1}), live.ErrInterval)
 	one := member("one", 1, func(*offers.Framework, []omega.AllocationID) {})
-	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{}, one, one), offers.ErrName)
+	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{}, one, one), offers.ErrConfig)
 	for st := range cell.Machines() {
 		require.Equal(t, st.Capacity, st.Free, "the first one has left")
 	}
@@ -182,7 +182,7 @@ func TestRun_ErrorsNameThePackageOnce(t *testing.T) {
 	}{
 		"interval":       {live.Run(t.Context(), m, live.Config{Interval: -1}), live.ErrInterval, "live: "},
 		"no handle":      {live.Run(t.Context(), m, live.Config{}, live.Member{}), live.ErrMember, "live: "},
-		"name":           {live.Run(t.Context(), m, live.Config{}, live.Member{Handle: handle}), offers.ErrName, "offers: "},
+		"name":           {live.Run(t.Context(), m, live.Config{}, live.Member{Handle: handle}), offers.ErrConfig, "offers: "},
 		"nil master":     {live.Run(t.Context(), nil, live.Config{}), offers.ErrEmpty, "offers: "},
 		"zero master":    {live.Run(t.Context(), new(offers.Master), live.Config{}), offers.ErrEmpty, "offers: "},
 		"panic":          {&live.PanicError{Framework: "f", Value: errors.New("boom")}, nil, "live: "},

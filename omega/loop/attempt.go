@@ -117,7 +117,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 // transaction would be refused every time.
 func isJobs(err error) bool {
 	for _, one := range []error{
-		omega.ErrUnknown, omega.ErrForbidden, omega.ErrLimit, omega.ErrVictim, omega.ErrExchange, omega.ErrGrace, resources.ErrQuantity,
+		omega.ErrUnknown, omega.ErrForbidden, omega.ErrLimit, omega.ErrTxn, resources.ErrQuantity,
 	} {
 		if errors.Is(err, one) {
 			return true

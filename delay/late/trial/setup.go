@@ -95,7 +95,7 @@ const (
 )
 
 // Run tries a policy. The same setup and policy have the same outcome. Errors:
-// [late.ErrPolicy] for the policy, [late.ErrSize] for sizes, speeds and times, [late.ErrProgress]
+// [late.ErrPolicy] for the policy, [late.ErrSize] for sizes, speeds and times, [late.ErrCall]
 // for phases. Cost: O(nodes × slots × jobs that are served) a heartbeat; none while
 // there are no jobs.
 func (t Setup) Run(p late.Policy) (Outcome, error) {

@@ -255,7 +255,7 @@ func TestTrial_NamesTheValueItRefuses(t *testing.T) {
 		})
 	}
 	_, err := with(trial.Stage{Work: seconds(1), Parts: late.Phases{1, -1}}).Run(late.Policy{})
-	require.ErrorIs(t, err, late.ErrProgress)
+	require.ErrorIs(t, err, late.ErrCall)
 	require.ErrorContains(t, err, "phase 1: weight -1")
 	_, err = mixed(1, 1, 160).Run(late.Policy{Cap: 2})
 	require.ErrorIs(t, err, late.ErrPolicy)

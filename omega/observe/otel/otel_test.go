@@ -155,7 +155,7 @@ func TestSpans_HaveTheOutcomes(t *testing.T) {
 	require.Equal(t, 1, granted)
 	require.Equal(t, map[string]string{"span": "cellsched.commit", "scheduler": "batch", "items": "1", "granted": "1"}, last())
 	_, err = otel.Commit(t.Context(), tracer, s, &tx)
-	require.ErrorIs(t, err, omega.ErrCommitted)
+	require.ErrorIs(t, err, omega.ErrTxn)
 	require.Equal(t, err.Error(), last()["error"])
 	tx.Reset()
 	tx.Claim(omega.Claim{Machine: m, Need: resources.Vector{2}})
