@@ -24,6 +24,7 @@ func (c *Cell) read() {
 		if lasting(err) {
 			break
 		}
+		c.stalled(&c.unread, err)
 		if c.state.at > before {
 			wait = longestWait / 1000
 		}
@@ -50,7 +51,12 @@ func lasting(err error) bool {
 
 // follow applies the entries of the store from the present position on.
 func (c *Cell) follow() error {
+	stalled := true // by the walk before, maybe
 	for e, err := range c.store.Read(c.life, c.state.at) {
+		if stalled && err == nil {
+			c.stalled(&c.unread, nil)
+			stalled = false
+		}
 		switch {
 		case err != nil:
 			return err

@@ -41,7 +41,8 @@ type Config struct {
 // walk is begun again. Waits double, from a thousandth of it.
 const longestWait = time.Second
 
-// maxEntry bounds the operations of an entry, unless it is of one operation, which may be larger.
+// maxEntry bounds the operations of an entry, unless it is of one operation, which may be
+// larger. See [Cell.resize] for a store that takes smaller ones.
 const maxEntry = 256 << 10
 
 // Cell is a cell that is kept in a journal. Its changes, and its schedulers' changes, wait
@@ -75,6 +76,9 @@ type Cell struct {
 	flight  []sending // in the entry that is being appended
 	session Position  // 0 until the begin of the session was applied
 	number  uint64    // of the entry in flight, or the last one
+	largest int       // bounds the operations of an entry: see maxEntry
+	unsent  error     // of the last append, nil if it succeeded
+	unread  error     // of the last walk, nil once it has read on
 	checked check     // the last position that was applied, with its checks
 	closing bool      // no more changes are taken
 	err     error     // why nothing more is sent
@@ -127,8 +131,8 @@ func Open(ctx context.Context, store Store, cfg Config) (*Cell, error) {
 func open(ctx context.Context, store Store, cfg Config) (*Cell, Position, error) {
 	c := &Cell{
 		store: store, cfg: cfg, wake: make(chan struct{}, 1), applied: make(chan struct{}, 1), saving: make(chan struct{}, 1),
-		tending: newTending(),
-		state:   state{version: oldest, sessions: make(map[Position]session)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
+		tending: newTending(), largest: maxEntry,
+		state: state{version: oldest, sessions: make(map[Position]session)}, opening: opening{tail: make(chan tail, 1), began: make(chan struct{}, 1)},
 	}
 	if err := c.load(ctx); err != nil {
 		return nil, 0, err
@@ -203,7 +207,7 @@ func (c *Cell) begin() error {
 	select {
 	case end = <-c.opening.tail:
 	case <-c.life.Done():
-		return context.Cause(c.life)
+		return errors.Join(context.Cause(c.life), c.Stall())
 	}
 	nonce := make([]byte, nonceSize)
 	if _, err := rand.Read(nonce); err != nil {

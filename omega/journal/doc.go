@@ -18,6 +18,8 @@
 //
 //	event                      result
 //	store is slow              commits wait, snapshots stay readable, [Cell.Lag] grows
+//	store fails for now        the same, and [Cell.Stall] returns the store's error: its disk is full
+//	change is too large        [ErrSize]: the change was not made, others are
 //	context of a commit ends   omega.ErrOutcome; a commit of the same Txn again resolves it
 //	store fails for good       the cell refuses all changes from then on: open it again
 //	checkpoint fails           the cell goes on, [Cell.Saved] tells of it

@@ -66,6 +66,9 @@ func (c *Cell) send() {
 		}
 		data = e.encode(data[:0])
 		applied, err := c.append(data)
+		if errors.Is(err, ErrSize) && c.resize(len(data), err) {
+			continue
+		}
 		if err != nil {
 			c.fail(err)
 			return
@@ -100,7 +103,7 @@ func (c *Cell) batch() (e entry, ok bool) {
 	for alone := n > 0; !alone && n < len(c.queue) && c.queue[n].keeps.action == 0; n++ {
 		if op := c.queue[n].op; op != nil {
 			b := op.Bytes()
-			if len(e.body) > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > maxEntry {
+			if len(e.body) > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > c.largest {
 				break // goes into the next entry
 			}
 			e.body = append(binary.AppendUvarint(e.body, uint64(len(b))), b...)
@@ -115,16 +118,41 @@ func (c *Cell) batch() (e entry, ok bool) {
 	return e, true
 }
 
+// resize follows the refusal of an entry that was too large for the store, which has not
+// kept it. An operation that is too large alone fails. Several go into smaller entries: these
+// and all later ones have half the size at most. It returns false for an entry of this package
+// that no smaller one replaces.
+func (c *Cell) resize(size int, err error) bool {
+	c.mu.Lock()
+	c.number--
+	flight := c.flight
+	c.flight = nil
+	if len(flight) > 1 {
+		c.largest = min(c.largest, size) / 2
+		c.queue = append(flight, c.queue...)
+		flight = nil
+	} else if len(flight) == 0 {
+		c.mu.Unlock()
+		return false
+	}
+	c.mu.Unlock()
+	for i := range flight {
+		flight[i].fail(fault.New("journal", "", err))
+	}
+	return true
+}
+
 // append appends an entry, again and again while the outcome is unknown. It reports
 // whether the log has returned the entry, and this process has applied it,
 // meanwhile. Then append has consumed the signal of c.applied.
 func (c *Cell) append(data []byte) (applied bool, err error) {
 	for wait := longestWait / 1000; ; wait = min(2*wait+1, longestWait) {
 		err := c.store.Append(c.life, data)
+		c.stalled(&c.unsent, err)
 		switch {
 		case err == nil:
 			return false, nil
-		case lasting(err):
+		case lasting(err), errors.Is(err, ErrSize):
 			return false, err
 		}
 		retry := time.NewTimer(wait)
@@ -186,6 +214,28 @@ func (c *Cell) Lag() time.Duration {
 		}
 	}
 	return 0
+}
+
+// stalled notes the error of an append or of a walk, nil for one that goes on.
+func (c *Cell) stalled(why *error, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*why = err
+}
+
+// Stall returns nil while the store takes and returns entries, else the error for which an
+// append or a walk is being tried again, such as that of a full disk. It says nothing of a
+// call of the store that does not return: see [Cell.Lag].
+func (c *Cell) Stall() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.unsent != nil:
+		return fault.New("journal", "append is tried again", c.unsent)
+	case c.unread != nil:
+		return fault.New("journal", "walk is begun again", c.unread)
+	}
+	return nil
 }
 
 // Position returns the position of the last entry that the cell has applied.

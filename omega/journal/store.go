@@ -26,7 +26,9 @@ type Entry struct {
 type Store interface {
 	// Append puts an entry behind the others. When it returns nil the entry is durable. An
 	// error leaves open if it is, or will be. It is sent again, unless the error wraps [ErrFailed],
-	// [ErrForked] or another error of a store that takes no more entries. Append does not keep entry.
+	// [ErrForked] or another error of a store that takes no more entries. An entry that is empty
+	// or too large is [ErrSize]; that one is not kept, and later ones are. Append does not
+	// keep the slice.
 	Append(ctx context.Context, entry []byte) error
 	// Read walks the durable entries behind a position, in order and without a gap. At the
 	// end it yields an Entry without Data, with the position of the last one, and waits for
@@ -50,6 +52,9 @@ var (
 	// the error wraps [omega.ErrOutcome] besides: then it is not known. It wraps
 	// [omega.ErrJournal].
 	ErrClosed = fault.Text("journal: closed", omega.ErrJournal)
+	// ErrSize reports a change whose entry the store does not take, mostly since it is too large. The change was not
+	// made, and others are.
+	ErrSize = errors.New("journal: unusable entry size")
 	// ErrTrimmed reports that entries behind the asked position were dropped.
 	ErrTrimmed = errors.New("journal: entries were trimmed")
 	// ErrDamaged reports bytes that no journal has written, or not in this place.

@@ -20,7 +20,7 @@
 //	the client is closed            [journal.ErrFailed]
 //	a process is further behind than
 //	the checkpoint before the last  [journal.ErrTrimmed]: open the cell again
-//	an entry exceeds 1 MiB          [journal.ErrFailed]
+//	an entry exceeds 1 MiB          [journal.ErrSize], of that change alone
 //
 // A cell of many machines has a large first entry: a machine takes some 20 bytes. The cluster
 // must compact itself (auto-compaction), since each append leaves a version of the head. A
@@ -28,7 +28,7 @@
 //
 // # Limits
 //
-//   - An operation over 1 MiB fails the cell.
+//   - An operation over 1 MiB is refused: a transaction of tens of thousands of claims.
 //   - Only an append has a limit of time, of 3 s.
 //   - Parts of a checkpoint with an unknown outcome stay until the next checkpoint.
 package etcd

@@ -149,7 +149,7 @@ func (m *mark) in(keys []string, first int64) error {
 // store without the last entry that this Store knows.
 func (s *Store) Append(ctx context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
-		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData))
+		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrSize, len(entry), maxData))
 	}
 	if err := s.client.Ctx().Err(); err != nil {
 		return s.wrap(ctx, err) // the client would try for a while

@@ -154,7 +154,7 @@ func TestStore_Tells(t *testing.T) {
 		require.Equal(t, 40, n)
 	})
 	t.Run("that an entry is too large", func(t *testing.T) {
-		failure(t, open(t, client, "large").Append(ctx, make([]byte, 1<<20+1)), journal.ErrFailed, "entry of 1048577 bytes")
+		failure(t, open(t, client, "large").Append(ctx, make([]byte, 1<<20+1)), journal.ErrSize, "entry of 1048577 bytes")
 	})
 	t.Run("that the client was closed", func(t *testing.T) {
 		closed := connect(t, m.endpoints)

@@ -208,7 +208,7 @@ func writeHeader(f handle, first journal.Position) error {
 // Append implements [journal.Store].
 func (s *Store) Append(_ context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
-		return fault.Newf("file", journal.ErrFailed, "entry of %d bytes, want 1 to %d", len(entry), maxData)
+		return fault.Newf("file", journal.ErrSize, "entry of %d bytes, want 1 to %d", len(entry), maxData)
 	}
 	s.appending.Lock()
 	defer s.appending.Unlock()

@@ -26,6 +26,7 @@ func Run(t *testing.T, empty func(t *testing.T) (open func() journal.Store)) {
 		"a checkpoint is the last that was replaced": checkpoints,
 		"trimmed entries are reported":               trimmed,
 		"entries of many sizes come back":            sizes,
+		"an entry that is refused leaves no gap":     refused,
 		"a slow reader misses nothing":               slow,
 		"entries are kept beside a checkpoint":       beside,
 		"a closed store takes nothing more":          closed,
@@ -367,6 +368,23 @@ func sizes(t *testing.T, open func() journal.Store) {
 	for i, data := range read(t, open(), 0, len(all)) {
 		if !bytes.Equal(data, all[i]) {
 			t.Fatalf("entry of %d bytes came back as %d others", len(all[i]), len(data))
+		}
+	}
+}
+
+// refused appends an entry of a size that no store takes.
+func refused(t *testing.T, open func() journal.Store) {
+	t.Helper()
+	store := open()
+	for i := range 3 {
+		if err := store.Append(t.Context(), nil); !errors.Is(err, journal.ErrSize) || errors.Is(err, journal.ErrFailed) {
+			t.Fatalf("append of nothing: %v, want %v", err, journal.ErrSize)
+		}
+		appendAll(t, store, i+1, i+2)
+	}
+	for i, data := range read(t, open(), 0, 3) {
+		if !bytes.Equal(data, entry(i+1)) {
+			t.Fatalf("entry %d is %q, want %q", i+1, data, entry(i+1))
 		}
 	}
 }

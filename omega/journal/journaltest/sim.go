@@ -20,13 +20,14 @@ var errUnknown = errors.New("journaltest: outcome of the append is unknown")
 
 var errCrashed = errors.New("journaltest: client has crashed")
 
-// Faults are the probabilities of what happens to an append. The zero Faults are none.
+// Faults are the faults of a store: probabilities, and bounds. The zero Faults are none.
 type Faults struct {
 	Lost      float64       // the entry is not kept, and the answer is an error
 	Unknown   float64       // the entry is kept, and the answer is an error
 	Duplicate float64       // the entry is kept twice
 	Broken    float64       // of an entry that is read: the walk ends with an error
 	Delay     time.Duration // the longest time that an append takes
+	Largest   int           // size of the largest entry that the store takes, 0 for any
 }
 
 // Sim is a store in memory with faults. Its clients are the processes that use it. It is safe
@@ -109,6 +110,9 @@ func (c *Client) Append(ctx context.Context, entry []byte) error {
 	}
 	lost, unknown, twice := s.rng.Float64() < f.Lost, s.rng.Float64() < f.Unknown, s.rng.Float64() < f.Duplicate
 	s.mu.Unlock()
+	if len(entry) == 0 || f.Largest > 0 && len(entry) > f.Largest {
+		return fault.Newf("journaltest", journal.ErrSize, "entry of %d bytes, want 1 to %d", len(entry), f.Largest)
+	}
 	if err := c.wait(ctx, before); err != nil {
 		return err
 	}

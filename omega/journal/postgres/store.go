@@ -137,7 +137,7 @@ func (s *Store) latest() mark {
 // cancel the statement, which may still add the entry.
 func (s *Store) Append(ctx context.Context, entry []byte) error {
 	if len(entry) == 0 || len(entry) > maxData {
-		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData))
+		return s.wrap(ctx, fmt.Errorf("%w: entry of %d bytes, want 1 to %d", journal.ErrSize, len(entry), maxData))
 	}
 	tag := make([]byte, 8)
 	if _, err := rand.Read(tag); err != nil {

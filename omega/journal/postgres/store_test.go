@@ -191,7 +191,7 @@ func TestStore_Tells(t *testing.T) {
 		failure(t, last(store, 0, 0, nil), journal.ErrDamaged, "entry 6 behind entry 4")
 	})
 	t.Run("that an entry has no size to keep", func(t *testing.T) {
-		failure(t, open(t, pool, "size").Append(ctx, nil), journal.ErrFailed, "entry of 0 bytes")
+		failure(t, open(t, pool, "size").Append(ctx, nil), journal.ErrSize, "entry of 0 bytes")
 	})
 	t.Run("that its row was deleted", func(t *testing.T) {
 		store := open(t, pool, "deleted")
