@@ -7,13 +7,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// DefaultMaxSkips is the number of times that a user is passed over before it is
+// defaultMaxSkips is the number of times that a user is passed over before it is
 // overdue, unless [Heap.SetMaxSkips] says otherwise.
-const DefaultMaxSkips = 100
+const defaultMaxSkips = 100
 
 // skipCounter holds the settings and the state of passing users over.
 type skipCounter struct {
-	max     int    // 0: DefaultMaxSkips, -1: no bound, else one more than the skips
+	max     int    // 0: defaultMaxSkips, -1: no bound, else one more than the skips
 	passed  uint32 // slot + 1 of the user passed over in the last pick
 	picked  uint32 // slot + 1 of the user picked instead, if one was passed over
 	overdue uint32 // slot + 1 of the user that was passed over too often
@@ -68,7 +68,7 @@ func (t *tree) chargeable(slot uint32) bool {
 // demand is not counted as passed over and never named: the first user after it is in
 // its stead.
 //
-// With skips < 0 no user is ever named. More than 65,534 skips count as that many.
+// The default is 100. With skips < 0 no user is ever named. More than 65,534 skips count as that many.
 func (h *Heap[K]) SetMaxSkips(skips int) {
 	if h == nil {
 		return
@@ -170,7 +170,7 @@ func (h *Heap[K]) skipLimit() int {
 	case p < 0:
 		return math.MaxInt
 	case p == 0:
-		return DefaultMaxSkips
+		return defaultMaxSkips
 	default:
 		return p - 1
 	}

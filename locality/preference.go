@@ -14,11 +14,10 @@ type Preference struct {
 	Worth      int64
 }
 
-// Limits of the preferences of a task: at most MaxPreferences, each worth from
-// -MaxWorth to MaxWorth.
+// Limits of the preferences of a task.
 const (
-	MaxPreferences = 6
-	MaxWorth       = 1 << 40
+	maxPreferences = 6
+	maxWorth       = 1 << 40
 )
 
 // Ranking is an order of the machines that meet some constraints: by the sum of the
@@ -42,14 +41,14 @@ type tier struct {
 // Prefer returns the order of the machines that meet c by these preferences. Worths
 // of the same constraint are added up.
 //
-// Errors: [ErrConstraint]; too many preferences, a worth out of range. Cost:
+// Errors: [ErrConstraint]; more than 6 preferences, a worth outside ±2^40. Cost:
 // O(2^preferences).
 func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 	if c == nil {
 		return nil, absent("constraints")
 	}
-	if len(preferences) > MaxPreferences {
-		return nil, fmt.Errorf("locality: %d preferences, want at most %d", len(preferences), MaxPreferences)
+	if len(preferences) > maxPreferences {
+		return nil, fmt.Errorf("locality: %d preferences, want at most %d", len(preferences), maxPreferences)
 	}
 	var predicates []*registered
 	if c.of != nil {
@@ -62,9 +61,9 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 		if uint(p.Constraint) >= uint(len(predicates)) {
 			return nil, refuse(ErrConstraint, "prefer constraint %d, want less than %d", p.Constraint, len(predicates))
 		}
-		if p.Worth < -MaxWorth || p.Worth > MaxWorth {
+		if p.Worth < -maxWorth || p.Worth > maxWorth {
 			return nil, fmt.Errorf("locality: preference of constraint %d is worth %d, want %d to %d",
-				p.Constraint, p.Worth, int64(-MaxWorth), int64(MaxWorth))
+				p.Constraint, p.Worth, int64(-maxWorth), int64(maxWorth))
 		}
 		like := predicates[p.Constraint]
 		i := slices.Index(r.likes, like)
@@ -149,7 +148,7 @@ func (r *Ranking) read(t *tier, l uint32, x *line) {
 	if need == (line{}) {
 		return
 	}
-	var likes [MaxPreferences]line
+	var likes [maxPreferences]line
 	for k, like := range r.likes {
 		likes[k] = need
 		like.sat.and(l/pageLines, l%pageLines*lineWords, likes[k][:])

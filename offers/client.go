@@ -180,7 +180,7 @@ func (c *client) nameOf(id omega.MachineID) string {
 func (c *client) format(v resources.Vector) string { return c.cell.Space().Format(v) }
 
 // timeout returns how long an offer lasts.
-func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(DefaultTimeout) }
+func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(defaultTimeout) }
 
 // askAfter returns the time without a call after which a framework that is expected to
 // call is asked whether it is there.

@@ -15,7 +15,7 @@ import (
 // Defaults of [Config] and [Registration].
 const (
 	defaultName     = "offers"
-	DefaultTimeout  = 30 * time.Second // of an offer
+	defaultTimeout  = 30 * time.Second // of an offer
 	defaultRefuse   = 5 * time.Second  // of a decline
 	DefaultInterval = time.Second
 	defaultRecovery = 10 * time.Minute

@@ -28,7 +28,7 @@ func (l *ledger) open(p *pick, claim omega.AllocationID) *offer {
 	o := l.offers.add(l.epoch)
 	o.to, o.node, o.claim = p.to, p.node, claim
 	o.Machine, o.Room = p.node.id, p.room
-	o.Deadline = after(l.now, l.cfg.Timeout.or(DefaultTimeout))
+	o.Deadline = after(l.now, l.cfg.Timeout.or(defaultTimeout))
 	o.Ready = time.Time{}
 	if o.kept() {
 		o.Ready, _ = l.cell.ReadyAt(claim) // it is live, or about to be rescinded

@@ -28,9 +28,9 @@ const maxReserveWaits = 10
 // reserveWait is the timeout of offers, or its default if they do not expire.
 func (ga *gangs) reserveWait() time.Duration {
 	if ga.cfg.Timeout == Never() {
-		return DefaultTimeout
+		return defaultTimeout
 	}
-	return ga.cfg.Timeout.or(DefaultTimeout)
+	return ga.cfg.Timeout.or(defaultTimeout)
 }
 
 // nextMachineWait returns how long a reservation of several machines waits for the next one.

@@ -27,7 +27,7 @@ type Config struct {
 	// Machines are added in this order and so numbered from 0.
 	Machines []Machine
 	// Reserved is the share of the cell, of each resource, that reservations keep
-	// together: see [Reservation]. 0 is [DefaultReserved].
+	// together: see [Reservation]. 0 is a quarter.
 	Reserved float64
 }
 
@@ -54,9 +54,9 @@ func kindsOf(v *resources.Vector) (n int) {
 	return n
 }
 
-// DefaultReserved is the share of a cell that reservations keep unless [Config] says
+// defaultReserved is the share of a cell that reservations keep unless [Config] says
 // otherwise.
-const DefaultReserved = 0.25
+const defaultReserved = 0.25
 
 // Cell is the shared state of all machines, the cell state of the Omega paper, section
 // 3.4. Any number of schedulers read it and commit to it without locking each other out.
@@ -126,7 +126,7 @@ func NewCell(cfg Config) (*Cell, error) {
 		owners:   make(map[string]*owner),
 	}
 	c.ledgers.Store(&[]*ledger{{}}) // the zero account
-	if c.share = cmp.Or(cfg.Reserved, DefaultReserved); !(c.share > 0 && c.share <= 1) {
+	if c.share = cmp.Or(cfg.Reserved, defaultReserved); !(c.share > 0 && c.share <= 1) {
 		return nil, fmt.Errorf("%w: Reserved is %v, want 0 to 1", errReservation, cfg.Reserved)
 	}
 	if kinds := cfg.kinds(); kinds > 0 {

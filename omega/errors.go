@@ -17,7 +17,7 @@ var (
 	ErrDraining = errors.New("omega: machine is draining")
 	// ErrRemoved: the machine was removed, its allocations are lost.
 	ErrRemoved = errors.New("omega: machine was removed")
-	// ErrFull: the machine holds [MaxAllocations] already.
+	// ErrFull: the machine holds 2^20 allocations already, the most.
 	ErrFull = errors.New("omega: machine has no allocation slot left")
 	// ErrGang: the claim fitted, another one of its gang did not.
 	ErrGang = errors.New("omega: another claim of the gang was refused")

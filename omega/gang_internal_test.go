@@ -225,7 +225,7 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 
 	at := cell.table(0)
-	for slot := range uint32(MaxAllocations) {
+	for slot := range uint32(maxAllocations) {
 		at.grow(slot).meta().Store(metaTaken)
 	}
 	var tx Txn
@@ -234,7 +234,7 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.ErrorIs(t, tx.Err(0), ErrFull)
-	at.empty(MaxAllocations-1, 0)
+	at.empty(maxAllocations-1, 0)
 	tx.Reset()
 	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	n, err = s.Commit(&tx)

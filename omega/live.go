@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// MaxAllocations is how many allocations a machine can hold at a time.
-const MaxAllocations = maxIndex
+// maxAllocations is how many allocations a machine can hold at a time.
+const maxAllocations = maxIndex
 
 // live is the set of a machine's slots that hold a live allocation. It is a value that a
 // version carries, so that the swap of the version decides every grant and release at

@@ -95,7 +95,7 @@ func TestSlots_GrowInPlace(t *testing.T) {
 		cell := &Cell{layout: layoutFor(kinds)}
 		l := cell.layout
 		of := func() table { return table{new(slots), cell} }
-		ends := []uint32{0, l.first - 1, l.first, l.second - 1, l.second, l.third - 1, l.third, l.third + l.block - 1, l.third + l.block, 1000, MaxAllocations - 1}
+		ends := []uint32{0, l.first - 1, l.first, l.second - 1, l.second, l.third - 1, l.third, l.third + l.block - 1, l.third + l.block, 1000, maxAllocations - 1}
 		all := of()
 		for i, n := range ends {
 			require.Nil(t, of().at(n))

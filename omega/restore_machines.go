@@ -94,7 +94,7 @@ func (d *restorer) attributes() (attributes map[string]string) {
 func (d *restorer) allocations(node uint32, v *version) {
 	var live []uint32
 	next := uint32(0)
-	for n := d.Below(MaxAllocations+1, "number of allocations"); n > 0; n-- {
+	for n := d.Below(maxAllocations+1, "number of allocations"); n > 0; n-- {
 		slot, seq := d.slot(next), d.age(v.seq)
 		rec := d.record(node, v.seq)
 		if d.Err != nil {

@@ -71,7 +71,7 @@ func (d *restorer) tally(o *owner, c charge) *tally {
 
 // slot reads which slot of a machine an allocation has, from one on.
 func (d *restorer) slot(from uint32) uint32 {
-	return from + uint32(d.Below(uint64(MaxAllocations-from), "slot"))
+	return from + uint32(d.Below(uint64(maxAllocations-from), "slot"))
 }
 
 // age reads the change of a machine by which an allocation was granted.

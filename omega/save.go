@@ -42,7 +42,7 @@ func (k *Cut) Save(w io.Writer) error {
 		return absent("writer")
 	}
 	version := uint32(frames.Version)
-	if k.lastReservation > 0 || k.cell.share != DefaultReserved {
+	if k.lastReservation > 0 || k.cell.share != defaultReserved {
 		version = frames.Reserving
 	}
 	if k.cell.journal != nil {

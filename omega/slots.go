@@ -97,7 +97,7 @@ func (l *layout) slot(part []atomics.Uint64, i uint32) slot {
 	return part[i*l.size : (i+1)*l.size : (i+1)*l.size]
 }
 
-// grow returns slot n, which it creates where needed; n < MaxAllocations.
+// grow returns slot n, which it creates where needed; n < maxAllocations.
 func (t table) grow(n uint32) slot {
 	if at := t.at(n); at != nil {
 		return at
@@ -171,7 +171,7 @@ func (t table) all() iter.Seq2[uint32, slot] {
 // apply the same commits in the same order, one at a time, give out the same IDs. That
 // holds for copies restored from a file, too.
 func (t table) reserve(l *live, im *image) (n uint32, own slot) {
-	for n = l.free(0); n < MaxAllocations; n = l.free(n + 1) {
+	for n = l.free(0); n < maxAllocations; n = l.free(n + 1) {
 		// It is not free if another commit has taken it, or if its allocation was
 		// preempted and not yet released.
 		if own = t.grow(n); own.meta().Load() == 0 && own.meta().CompareAndSwap(0, im.meta) {

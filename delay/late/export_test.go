@@ -8,3 +8,16 @@ var (
 	ErrTime     = errTime
 	ErrProgress = errProgress
 )
+
+// Reasons that tests tell apart; programs print them.
+const (
+	Off         = off
+	AtCap       = atCap
+	SlowNode    = slowNodeAsks
+	NoneRunning = noneRunning
+	TooFew      = tooFew
+	TooYoung    = tooYoung
+	NoneSlow    = noneSlow
+	OwnNode     = ownNode
+	NoGain      = noGain
+)

@@ -8,31 +8,33 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Reason is the reason of a choice by [Job.Pick].
+// Reason is the reason of a choice by [Job.Pick], to print: [Chosen], or why there is no task
+// to copy. The words, in the order in which the reasons are checked:
+//
+//	off              the policy is [Never]
+//	at cap           as many copies run as may
+//	slow node        the node that asks is slow
+//	none running     every task that runs has a copy, or none runs
+//	too few finished not enough tasks are finished for the rule to know
+//	too young        no task without copy is old enough
+//	none slow        no task without copy is slow
+//	own node         the node that asks runs each task to copy itself
+//	no gain          a copy would be expected to end after the original
 type Reason uint8
 
-// The reasons, in the order in which they are checked.
+// Chosen reports that there is a task to copy.
+const Chosen Reason = 0
+
 const (
-	// Chosen: there is a task to copy.
-	Chosen Reason = iota
-	// Off: the policy is [Never].
-	Off
-	// AtCap: as many copies run as may.
-	AtCap
-	// SlowNode: the node that asks is slow.
-	SlowNode
-	// NoneRunning: every task that runs has a copy, or none runs.
-	NoneRunning
-	// TooFew: not enough tasks are finished for the rule to know.
-	TooFew
-	// TooYoung: no task without copy is old enough.
-	TooYoung
-	// NoneSlow: no task without copy is slow.
-	NoneSlow
-	// OwnNode: the node that asks runs each task to copy itself.
-	OwnNode
-	// NoGain: a copy would be expected to end after the original.
-	NoGain
+	off Reason = iota + 1
+	atCap
+	slowNodeAsks
+	noneRunning
+	tooFew
+	tooYoung
+	noneSlow
+	ownNode
+	noGain
 )
 
 var reasons = [...]string{
@@ -105,13 +107,13 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 	}
 	switch {
 	case j.policy.Rule == Never:
-		return Choice{Why: Off}, nil
+		return Choice{Why: off}, nil
 	case j.book.full(j.policy.Cap) || j.policy.Rule == MapReduce2 && j.copies+j.lost >= max(10, j.tasks/100, j.running/10):
-		return Choice{Why: AtCap}, nil
+		return Choice{Why: atCap}, nil
 	case j.book.Slow(node, j.policy.SlowNode):
-		return Choice{Why: SlowNode}, nil
+		return Choice{Why: slowNodeAsks}, nil
 	case j.running == j.copies:
-		return Choice{Why: NoneRunning}, nil
+		return Choice{Why: noneRunning}, nil
 	}
 	var slot uint32
 	var why Reason
@@ -122,7 +124,7 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 		slot, why = j.pickOld(node)
 	case MapReduce2:
 		if j.finished == 0 {
-			return Choice{Why: TooFew}, nil
+			return Choice{Why: tooFew}, nil
 		}
 		slot, why = j.pickLast(node, math.MaxInt32, j.took/float64(j.finished))
 	default:
@@ -163,7 +165,7 @@ func (a *attempt) estimate(now time.Duration) Estimate {
 // pickSlow is LATE's rule.
 func (j *Job) pickSlow(node locality.Node) (uint32, Reason) {
 	if j.waiting.n == 0 {
-		return 0, TooYoung
+		return 0, tooYoung
 	}
 	afresh := 0.0
 	if j.policy.Gain {
@@ -182,12 +184,12 @@ func (j *Job) pickSlow(node locality.Node) (uint32, Reason) {
 // bucket. It has to run longer than a copy that takes afresh nanoseconds.
 func (j *Job) pickLast(node locality.Node, below int32, afresh float64) (uint32, Reason) {
 	if j.waiting.n == 0 {
-		return 0, TooYoung
+		return 0, tooYoung
 	}
-	why := NoneSlow
+	why := noneSlow
 	found, ok := j.waiting.last(below, func(slot uint32) bool {
 		if j.attempts[slot].node == node {
-			why = OwnNode
+			why = ownNode
 			return false
 		}
 		return true
@@ -196,7 +198,7 @@ func (j *Job) pickLast(node locality.Node, below int32, afresh float64) (uint32,
 	case !ok:
 		return 0, why
 	case afresh > 0 && float64(j.attempts[found.slot].estimate(j.now).Left) <= afresh:
-		return 0, NoGain
+		return 0, noGain
 	}
 	return found.slot, Chosen
 }
@@ -235,16 +237,16 @@ func mix(v uint64) uint64 {
 // pickOld is Spark's rule.
 func (j *Job) pickOld(node locality.Node) (uint32, Reason) {
 	if j.finished < max(1, floor(j.policy.Quantile*float64(j.tasks))) {
-		return 0, TooFew
+		return 0, tooFew
 	}
 	threshold := max(j.policy.MinAge, nanos(math.Floor(j.policy.Multiplier*float64(j.durations.value()))))
 	if threshold == math.MaxInt64 {
-		return 0, NoneSlow
+		return 0, noneSlow
 	}
 	// Longer than the threshold, not as long: a nanosecond more.
 	slot, why := j.firstOld(node, threshold+1, func(uint32) (slow, take bool) { return true, true })
-	if why == TooYoung && j.waiting.n > 0 {
-		why = NoneSlow // old, and not as old as that
+	if why == tooYoung && j.waiting.n > 0 {
+		why = noneSlow // old, and not as old as that
 	}
 	return slot, why
 }
@@ -252,7 +254,7 @@ func (j *Job) pickOld(node locality.Node) (uint32, Reason) {
 // firstOld returns the first original by start that is of that age, has no copy,
 // does not run on the node, and is to be taken.
 func (j *Job) firstOld(node locality.Node, age time.Duration, is func(slot uint32) (slow, take bool)) (uint32, Reason) {
-	why := TooYoung
+	why := tooYoung
 	for slot := j.order.first; slot != noSlot; slot = j.attempts[slot].next {
 		a := &j.attempts[slot]
 		if j.now-a.start < age {
@@ -264,9 +266,9 @@ func (j *Job) firstOld(node locality.Node, age time.Duration, is func(slot uint3
 		slow, take := is(slot)
 		switch {
 		case !slow:
-			why = max(why, NoneSlow)
+			why = max(why, noneSlow)
 		case a.node == node:
-			why = OwnNode
+			why = ownNode
 		case take:
 			return slot, Chosen
 		}

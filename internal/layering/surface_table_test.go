@@ -7,17 +7,17 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1776,
+	allPackages: 1756,
 
-	"delay/late":       73,
-	"drf":              65,
+	"delay/late":       64,
+	"drf":              64,
 	"drf/pools":        78,
-	"locality":         89,
+	"locality":         87,
 	"locality/quincy":  102,
-	"offers":           161,
-	"omega":            310,
+	"offers":           160,
+	"omega":            308,
 	"omega/federation": 70,
-	"omega/flow":       81,
-	"omega/loop":       168,
+	"omega/flow":       80,
+	"omega/loop":       166,
 	"omega/pool":       154,
 }

@@ -14,10 +14,10 @@ import (
 
 // Errors of [Run] before it has changed anything.
 var (
-	// ErrInterval reports that the interval is negative.
-	ErrInterval = errors.New("live: invalid interval")
-	// ErrMember reports a member without a Handle, or with a Notify of its own.
-	ErrMember = errors.New("live: invalid member")
+	// errInterval reports that the interval is negative.
+	errInterval = fault.Text("live: invalid interval", offers.ErrConfig)
+	// errMember reports a member without a Handle, or with a Notify of its own.
+	errMember = fault.Text("live: invalid member", offers.ErrConfig)
 )
 
 // Member is a framework together with the function that decides for it.
@@ -41,9 +41,9 @@ type Member struct {
 func (m *Member) check() error {
 	switch {
 	case m.Handle == nil:
-		return fmt.Errorf("%w: framework %s has no Handle", ErrMember, fault.Quote(m.Registration.Name))
+		return fmt.Errorf("%w: framework %s has no Handle", errMember, fault.Quote(m.Registration.Name))
 	case m.Registration.Notify != nil:
-		return fmt.Errorf("%w: framework %s has a Notify: want nil, since Run sets it", ErrMember, fault.Quote(m.Registration.Name))
+		return fmt.Errorf("%w: framework %s has a Notify: want nil, since Run sets it", errMember, fault.Quote(m.Registration.Name))
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ type Config struct {
 // context. The error joins the cause and, for each framework that has failed, its first
 // error.
 //
-// Errors before it begins: [resources.ErrNil] without a context, [ErrInterval],
-// [ErrMember], those of [offers.Master.Register]. Run checks all members before it
+// Errors before it begins: [resources.ErrNil] without a context, [offers.ErrConfig] for a
+// negative interval and for a member without a Handle or with a Notify of its own, those of [offers.Master.Register]. Run checks all members before it
 // registers the first, so nothing has changed then. There is one exception: a
 // registration by another caller in between can make a later member fail. Then the
 // members that were registered before it are disconnected.
@@ -79,7 +79,7 @@ func Run(ctx context.Context, m *offers.Master, cfg Config, members ...Member) e
 		return fault.New("live", "context", resources.ErrNil)
 	}
 	if cfg.Interval < 0 {
-		return fmt.Errorf("%w: %v: want 0 or more", ErrInterval, cfg.Interval)
+		return fmt.Errorf("%w: %v: want 0 or more", errInterval, cfg.Interval)
 	}
 	if cfg.Interval == 0 {
 		cfg.Interval = offers.DefaultInterval

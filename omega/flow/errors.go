@@ -16,8 +16,8 @@ var (
 	ErrConfig = errors.New("flow: invalid configuration")
 	// ErrUnknown: there is no such task.
 	ErrUnknown = errors.New("flow: unknown task")
-	// ErrRuns: the task was not told to stop.
-	ErrRuns = errors.New("flow: task was not told to stop")
+	// errRuns: the task was not told to stop.
+	errRuns = fault.Text("flow: task was not told to stop", ErrUnknown)
 	// ErrBusy: a round is in progress, and the call is not for that time.
 	ErrBusy = errors.New("flow: a round is in progress")
 )

@@ -154,8 +154,8 @@ func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
 }
 
 // Stopped says that a task has ended which a [Report] told to stop: its room is
-// free, and it starts again where and when the plan wants. Errors: [ErrUnknown],
-// [ErrRuns].
+// free, and it starts again where and when the plan wants. Errors: [ErrUnknown] for
+// a task that is not known, or was not told to stop.
 func (s *Scheduler[J, T]) Stopped(t T) error {
 	if s.none() {
 		return absent("scheduler")
@@ -167,7 +167,7 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 		return err
 	}
 	if tk.run == nil || !tk.run.ending || tk.stopping {
-		return about(t, ErrRuns)
+		return about(t, errRuns)
 	}
 	s.book.free(tk.run)
 	tk.run = nil

@@ -10,3 +10,9 @@ func SeatOf[K any](b *ByTurn[K]) *gate.Seat { return b.seat }
 
 // Resting reports whether the loop has told its gate that it has no job to go.
 func (b *ByTurn[K]) Resting() bool { return b.resting }
+
+// Values that the docs state, for tests.
+const (
+	DefaultAttempts  = defaultAttempts
+	DefaultFruitless = defaultFruitless
+)

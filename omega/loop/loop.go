@@ -15,8 +15,8 @@ import (
 
 // The limits and times that a zero Config has.
 const (
-	DefaultAttempts  = 1000
-	DefaultFruitless = 100
+	defaultAttempts  = 1000
+	defaultFruitless = 100
 	defaultMinDelay  = time.Millisecond
 	defaultMaxDelay  = time.Second
 	defaultRecheck   = time.Second
@@ -110,10 +110,10 @@ func (c *Config[K]) complete() error {
 		c.MaxDelay = max(defaultMaxDelay, c.MinDelay)
 	}
 	if c.Attempts == 0 {
-		c.Attempts = DefaultAttempts
+		c.Attempts = defaultAttempts
 	}
 	if c.Fruitless == 0 {
-		c.Fruitless = DefaultFruitless
+		c.Fruitless = defaultFruitless
 	}
 	if c.Patience == 0 {
 		c.Patience = defaultPatience

@@ -37,7 +37,7 @@ func remedies() []remedy {
 	return []remedy{
 		{Without, func(_, _ *simulate.Scheduler, _ *offers.Config) {}},
 		{"timeout 30 s", func(_, _ *simulate.Scheduler, master *offers.Config) {
-			master.Timeout = offers.For(offers.DefaultTimeout)
+			master.Timeout = offers.For(30 * time.Second)
 		}},
 		{"fair share", func(batch, service *simulate.Scheduler, _ *offers.Config) {
 			batch.Wants.Outstanding, service.Wants.Outstanding = 0, 0

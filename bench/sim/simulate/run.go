@@ -10,7 +10,6 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/queue"
 	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/omega"
-	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -73,7 +72,7 @@ func (c *Config) retry() time.Duration { return cmp.Or(c.Retry, time.Second) }
 // attempts returns how many a job may have, and how many that place nothing of it;
 // below 0 is no limit.
 func (c *Config) attempts() (most, fruitless int) {
-	return cmp.Or(c.Attempts, 1+loop.DefaultAttempts), cmp.Or(c.Fruitless, 1+loop.DefaultFruitless)
+	return cmp.Or(c.Attempts, 1+1000), cmp.Or(c.Fruitless, 1+100) // the defaults of loop.Config
 }
 
 // maxTime is the longest time: a century. Twice as much can be counted, so that

@@ -1,0 +1,6 @@
+package drf
+
+// Values that the docs state, for tests.
+const (
+	DefaultMaxSkips = defaultMaxSkips
+)

@@ -1,0 +1,6 @@
+package locality
+
+// Values that the docs state, for tests.
+const (
+	MaxPreferences = maxPreferences
+)

@@ -1,0 +1,6 @@
+package flow
+
+// Errors that tests tell apart; programs see ErrUnknown.
+var (
+	ErrRuns = errRuns
+)
