@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"omega/journal/journaltest": {"resources", "omega", "omega/journal"},
 	"omega/loop":                {"resources", "locality", "drf", "drf/gate", "drf/pools", "delay", "omega", "omega/observe"},
 	"omega/observe":             {"resources"},
-	"omega/pool":                {"resources", "locality", "drf", "delay", "omega", "omega/observe"},
+	"omega/pool":                {"resources", "locality", "drf", "delay", "omega", "omega/journal", "omega/observe"},
 	"omega/pool/poolhttp":       {"omega/pool"},
 	"omega/score":               {"resources"},
 	"omega/view":                {"resources", "omega", "omega/loop", "omega/observe", "omega/pool"},

@@ -45,6 +45,7 @@ type Tally struct {
 	Own    resources.Vector // the amount of this process
 	Others resources.Vector // the sum of the other processes' amounts
 	Need   resources.Vector // the least need of other processes that wait, by kind
+	Least  resources.Vector // the least amount of other processes that wait, by kind
 	Waits  bool             // another process waits
 }
 
@@ -201,9 +202,9 @@ func (t *table) tallies(own Position) []Tally {
 			switch {
 			case n.Need == (resources.Vector{}):
 			case one.Waits:
-				one.Need = one.Need.Min(n.Need)
+				one.Need, one.Least = one.Need.Min(n.Need), one.Least.Min(n.Amount)
 			default:
-				one.Waits, one.Need = true, n.Need
+				one.Waits, one.Need, one.Least = true, n.Need, n.Amount
 			}
 		}
 		all = append(all, one)

@@ -149,7 +149,7 @@ func TestBoard_EndsNotesWithTheirSession(t *testing.T) {
 			require.NoError(t, b.Post(t.Context(), journal.Note{Key: "t", Amount: unit(int64(i + 1)), Need: unit(3 - int64(i)), Most: unit(6), Bounded: true}))
 		}
 		all := tallies(t, cells[0], boards[0])
-		require.Equal(t, journal.Tally{Key: "t", Own: unit(1), Others: unit(5), Need: unit(1), Waits: true}, all["t"])
+		require.Equal(t, journal.Tally{Key: "t", Own: unit(1), Others: unit(5), Need: unit(1), Least: unit(2), Waits: true}, all["t"])
 		require.NoError(t, boards[0].Post(t.Context(), journal.Note{Key: "t", Amount: unit(2), Most: unit(6), Bounded: true}))
 		require.Equal(t, unit(1), tallies(t, cells[0], boards[0])["t"].Own, "it would be 7 in all")
 
@@ -158,7 +158,7 @@ func TestBoard_EndsNotesWithTheirSession(t *testing.T) {
 		closeAll(t, cells[1])
 		list, version, err := boards[0].Next(t.Context(), version)
 		require.NoError(t, err)
-		require.Equal(t, []journal.Tally{{Key: "t", Own: unit(1), Others: unit(3), Need: unit(1), Waits: true}}, list)
+		require.Equal(t, []journal.Tally{{Key: "t", Own: unit(1), Others: unit(3), Need: unit(1), Least: unit(3), Waits: true}}, list)
 
 		start := time.Now()
 		require.NoError(t, dies.Close())

@@ -60,6 +60,7 @@
 //	one process, kept           package file: an fdatasync for each entry
 //	processes, PostgreSQL       package postgres: a statement for each entry, and polling
 //	processes, etcd             package etcd: a transaction for each entry, and a watch
+//	replicas with one limit     package pool with Config.Replicas, over either of the two above
 //	beyond the rate of one log  package federation, over a cell for each part of the machines
 //
 // A commit is linearizable over all processes in the third and fourth row. A snapshot is as

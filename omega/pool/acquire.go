@@ -133,7 +133,7 @@ func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (
 // case is short: no tenant waits, and no limit or rate holds t back. A negative or
 // zero need finds no machine, or is none. Called with mu held.
 func (p *Pool) roomNow(t *Tenant, need *resources.Vector) int {
-	if p.waits.waiting > 0 || p.draining || t.children != nil || *need == (resources.Vector{}) {
+	if p.waits.waiting > 0 || p.replicas.contended() || p.draining || t.children != nil || *need == (resources.Vector{}) {
 		return -1
 	}
 	if t.bounded {

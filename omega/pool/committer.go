@@ -107,6 +107,9 @@ func (cm *committer) commitLoop() {
 	cm.stop()
 	cm.mu.Unlock()
 	cm.heard.Wait()
+	if cm.replicas != nil {
+		cm.replicas.end(cm.lost == nil)
+	}
 	cm.mu.Lock()
 	if cm.draining {
 		cm.ended()
@@ -145,6 +148,7 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	wanted = wanted || cm.replicas.contended()
 	cm.absorb(changed)
 	cm.yield(asked)
 	if wanted != l.wanted {
@@ -187,7 +191,9 @@ func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
 		return false, nil
 	}
 	cm.answer(cm.round)
-	l.settled = !l.again
+	if l.settled = !l.again; l.settled && cm.replicas != nil {
+		cm.replicas.settled()
+	}
 	if l.settled && len(cm.tenants.guaranteed) > 0 && cm.waits.waiting > 0 {
 		cm.next()
 	}
@@ -355,7 +361,7 @@ type attempt struct {
 // try has the committer look for room in the cell, at once, and waits for that, but not for
 // long. Called with the pool's mutex held, which it lets go meanwhile.
 func (cm *committer) try(t *Tenant, need *resources.Vector) (Lease, bool) {
-	if cm.lend.over || cm.lend.closing || t.queued > 0 || t.heldBack(need) {
+	if cm.lend.over || cm.lend.closing || t.queued > 0 || t.heldBack(need) || cm.replicas.yields(t, need) {
 		return Lease{}, false
 	}
 	if cm.tick(); cm.away > 0 && cm.at-cm.away > tryFor {
@@ -387,12 +393,4 @@ func (cm *committer) answer(before uint64) {
 		}
 		return over
 	})
-}
-
-// count returns how many needs w has.
-func (w *waiter) count() int {
-	if w.many() != nil {
-		return len(w.many().needs)
-	}
-	return 1
 }

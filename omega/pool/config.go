@@ -8,6 +8,7 @@ import (
 	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/journal"
 	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
 	"github.com/cellsched/cellsched/resources"
@@ -69,6 +70,10 @@ type Config struct {
 	// an account of its name. Usage by tenant is in the cell then. Each lease costs a
 	// commit unless a lease of the tenant makes room for it.
 	Chunk int
+	// Replicas is the board of a journal by which pools of several processes on one Cell
+	// serve as one: see "Replicas" in the package documentation. All of them have the same
+	// Tenants, and schedulers of their own. Nil: the pool is fair among its own requests.
+	Replicas *journal.Board
 	// Topology tells which machines are near each other, by node number.
 	// Machines that it does not know are far from all. Nil: a machine is near
 	// itself only.
@@ -145,8 +150,8 @@ func (cfg *Config) complete() error {
 	if cfg.Cell != nil {
 		return cfg.completeCell()
 	}
-	if cfg.Scheduler != nil || cfg.Store != nil || cfg.Chunk != 0 || cfg.Account != "" {
-		return refuse(ErrConfig, "Scheduler, Store, Chunk or Account without a Cell")
+	if cfg.Scheduler != nil || cfg.Store != nil || cfg.Chunk != 0 || cfg.Account != "" || cfg.Replicas != nil {
+		return refuse(ErrConfig, "Scheduler, Store, Chunk, Account or Replicas without a Cell")
 	}
 	if cfg.Space != nil && len(cfg.Machines) > 0 {
 		return nil

@@ -136,6 +136,7 @@ func (d *dispatcher) reserveNext() bool {
 		w = t.first
 		tried++
 		switch {
+		case w == nil: // it waits in another replica
 		case w.kept != nil || w.delayed() || w.heldBack():
 		case d.reserving.patient(w):
 			tried = lookahead // requests behind it have no claim to go first

@@ -49,6 +49,33 @@
 //
 // A guarantee takes room back from leases of the pool alone.
 //
+// # Replicas
+//
+// A service of several processes has a pool in each, on one cell in a journal that they share:
+//
+//	cell, err := journal.Open(ctx, store, journal.Config{First: first, TTL: 10 * time.Second})
+//	s, err := cell.Ephemeral(ctx, "service", omega.Limits{Divisible: true})
+//	board, err := cell.Board(ctx, "service")
+//	p, err := pool.New(pool.Config{Cell: cell.Cell, Scheduler: s, Replicas: board, Tenants: tenants})
+//
+// Each pool tells the others what its tenants use, and which requests lack room. Then these
+// rules hold over all processes:
+//
+//   - Limits are never exceeded, at no moment. Each pool takes parts of a limit, for a few leases
+//     at a time, and gives them back where others ask.
+//   - A request leaves its room to a request in another process that goes before it: by class,
+//     by guarantee, or by the dominant share that its tenant held of late for its weight.
+//     Requests of one tenant take turns by what each process holds of it. Within a step room stays
+//     where it is: Chunk leases, or less where there is little.
+//   - Room is kept for a request elsewhere for the Patience of the pool, or one second, at most.
+//   - The leases of a process that has died come back within the TTL and a second. A process
+//     that was away for so long finds the contexts of its leases ended.
+//
+// Rates are of each process: a tenant's Rate is to be divided among them. A guarantee counts the
+// use in all processes, and takes room back from leases of its own process alone. A note of
+// what changed is an entry of the journal, at most one in 10 ms. Where no tenant waits anywhere,
+// there is one in a second at most, but for a change of a Chunk.
+//
 // # Idle tenants
 //
 // A tenant that was idle for an hour may at once take the room that is free, up to its

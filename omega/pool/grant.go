@@ -74,6 +74,9 @@ func (gt *granter) grant(t *Tenant, need *resources.Vector, node int, level loca
 	}
 	lt.held++
 	t.leases++
+	if c.replicas != nil {
+		c.replicas.note(t)
+	}
 	t.granted++
 	if int(level) >= len(t.byLevel) {
 		t.widen(level)
@@ -148,6 +151,9 @@ func (gt *granter) finish(slot uint32, r *record) (late bool) {
 	_ = c.tenants.fair.End(&r.run, c.at) // it was started
 	t.leases--
 	c.leases.held--
+	if c.replicas != nil {
+		c.replicas.note(t)
+	}
 	if !r.detached {
 		gt.vacate(slot, r)
 	}

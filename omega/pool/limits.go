@@ -13,6 +13,9 @@ func (t *Tenant) overLimit(need *resources.Vector, own *reservation) *Tenant {
 		if t.promises > 0 {
 			held = held.Add(t.claimed(need, own))
 		}
+		if rs := t.pool.replicas; rs != nil && !rs.covers(t, &held, need) {
+			return t
+		}
 		for k := range need {
 			if held[k] > t.set.Limit[k]-need[k] {
 				return t
@@ -122,6 +125,9 @@ func (t *Tenant) claimed(need *resources.Vector, own *reservation) resources.Vec
 // heldBack reports whether w is held back by a limit or a rate.
 func (w *waiter) heldBack() bool {
 	t := w.tenant
+	if rs := t.pool.replicas; rs != nil && w.kept == nil && rs.yields(t, &w.need) {
+		return true
+	}
 	if !t.bounded {
 		return false
 	}

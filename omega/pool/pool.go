@@ -43,7 +43,8 @@ type core struct {
 	tenants  tenantBook
 	waits    waitlist
 	leases   leaseTable
-	lend     *lender // nil without a cell
+	lend     *lender   // nil without a cell
+	replicas *replicas // nil without a board
 
 	next  func() // serves the requests that can be placed, and starts the ready ones
 	ended func() // looks whether a pool that drains is done
@@ -115,6 +116,9 @@ func New(cfg Config) (*Pool, error) {
 			return nil, because(ErrConfig, "Machines", err)
 		}
 	}
+	if cfg.Replicas != nil {
+		p.replicas = newReplicas(&p.core, &cfg)
+	}
 	if cfg.Cell != nil {
 		if err := p.borrow(&cfg); err != nil {
 			return nil, err
@@ -135,6 +139,10 @@ func New(cfg Config) (*Pool, error) {
 	}
 	if p.lend != nil {
 		p.commits.begin()
+	}
+	if p.replicas != nil {
+		p.replicas.lost = p.commits.disown
+		p.replicas.begin()
 	}
 	return p, nil
 }

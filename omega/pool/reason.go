@@ -20,6 +20,9 @@ func (ad *admission) reason(w *waiter, n int) reason {
 		limit := g.set.Limit
 		return func(p *Pool) string { return fmt.Sprintf("%q is at its limit %s", g.name, p.formatLimit(limit)) }
 	}
+	if w.kept == nil && ad.replicas.yields(w.tenant, &w.need) {
+		return func(*Pool) string { return "requests in other processes go first" }
+	}
 	var slow *Tenant // of the longest wait for a token
 	var wait time.Duration
 	for g := w.tenant; g != nil; g = g.parent {

@@ -165,6 +165,9 @@ func (t *Tenant) apply(s Settings) error {
 	p.tenants.ranked = p.tenants.ranked || s.Priority != 0
 	t.bucket.set(s.Rate, s.Burst, t.promises, p.at)
 	t.bind()
+	if p.replicas != nil {
+		p.replicas.mark(t)
+	}
 	if lowered {
 		t.refuseAbove()
 		p.admission.refuseNested()

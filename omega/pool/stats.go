@@ -223,6 +223,9 @@ func (t *Tenant) stats() TenantStats {
 	p := t.pool
 	held := p.tenants.fair.Held(t.user)
 	share, kind, _ := held.DominantShare(p.books.total)
+	if t.far != nil {
+		held, _ = held.Sub(t.far.held)
+	}
 	received, _ := p.tenants.fair.Received(t.user, p.at)
 	return TenantStats{
 		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Dominant: kind, Received: received,

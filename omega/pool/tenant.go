@@ -28,6 +28,7 @@ type Tenant struct {
 	named     bool
 	children  map[string]*Tenant
 	bounded   bool // itself or a group above it has a limit or a rate
+	far       *far // its use and waits in other replicas, nil for none so far
 	bucket    bucket
 
 	promised  resources.Vector // needs of requests within it that are owed room
@@ -171,5 +172,5 @@ func (t *Tenant) bind() {
 
 // forgettable reports whether nothing is lost without t.
 func (t *Tenant) forgettable() bool {
-	return !t.kept && t.leases == 0 && t.queued == 0 && t.pool.tenants.fair.Settled(t.user, t.pool.at)
+	return !t.kept && t.leases == 0 && t.queued == 0 && (t.far == nil || t.far.idle()) && t.pool.tenants.fair.Settled(t.user, t.pool.at)
 }

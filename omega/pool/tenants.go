@@ -181,6 +181,13 @@ func (tb *tenantBook) sweep() {
 // await passes the least need of t's requests to the order. Called with mu held.
 func (tb *tenantBook) await(t *Tenant) {
 	w := t.first
+	if tb.replicas != nil {
+		tb.replicas.note(t)
+		if w == nil && t.far.waits {
+			_ = tb.fair.Wait(t.user, t.far.need, tb.at) // others in the order compete with it
+			return
+		}
+	}
 	if w == nil {
 		_ = tb.fair.Park(t.user, tb.at)
 		return

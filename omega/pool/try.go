@@ -68,6 +68,11 @@ func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
 		p.next() // the token is for the first in the order
 	}
 	node := -1
+	if p.replicas.contended() {
+		if p.tick(); p.replicas.yields(t, need) {
+			return Lease{}, false
+		}
+	}
 	if !t.bounded || !t.heldBack(need) {
 		node = p.placement.find(t, need)
 	}

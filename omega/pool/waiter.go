@@ -133,3 +133,11 @@ func (w *waiter) label() string {
 
 // delayed reports whether w waits only for a nearer machine.
 func (w *waiter) delayed() bool { return w.near() != nil && w.near().delayed }
+
+// count returns how many needs w has.
+func (w *waiter) count() int {
+	if w.many() != nil {
+		return len(w.many().needs)
+	}
+	return 1
+}

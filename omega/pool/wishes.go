@@ -77,7 +77,7 @@ func (cm *committer) wishes() map[locality.Node]*wish {
 	}
 	l.lacking = x.lacking
 	for _, a := range cm.tries {
-		if a.tenant.queued == 0 && !a.tenant.heldBack(&a.need) {
+		if a.tenant.queued == 0 && !a.tenant.heldBack(&a.need) && !cm.replicas.yields(a.tenant, &a.need) {
 			x.single(nil, a.tenant, &a.need)
 		}
 	}
