@@ -294,6 +294,7 @@ func (ga *gangs) granted(err error) {
 	if ga.reads != ga.planner.readsSent {
 		ga.queue.recharge(f)
 	}
+	ga.counts.Waited.Add(ga.now.Sub(r.since))
 	ga.drop(r)
 	ga.inbox.answer(r, a)
 	g.done = true

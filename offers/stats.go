@@ -11,7 +11,8 @@ import (
 
 // Stats returns the counts of the master. Commits are rounds of offers, Claims are tasks, and
 // Preempted are tasks that were asked to end for a guarantee. Waiting are requests without an
-// answer, and Offers those that are outstanding. Safe for concurrent use. Cost: O(frameworks).
+// answer, Waited has those that were met, and Offers are those that are outstanding. Placed is
+// empty, as a round begins and ends at one time. Safe for concurrent use. Cost: O(frameworks).
 func (m *Master) Stats() observe.Counts {
 	if m.none() {
 		return observe.Counts{}

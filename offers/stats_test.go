@@ -2,10 +2,12 @@ package offers_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -120,4 +122,31 @@ func TestStats_CountAcceptsThatAreNotSent(t *testing.T) {
 	require.Equal(t, []observe.Refusal{{Reason: "exceeds", Count: 2}, {Reason: "other", Count: 1}}, now.Refused)
 	events := kindsOf(told)
 	require.Equal(t, observe.Event{Kind: observe.Refused, At: start, Source: "offers", Tenant: "a", Count: 2}, events[0])
+}
+
+// Waited has the requests that were met, not those that ended at their deadline.
+func TestStats_HasTheWaitsOfRequestsThatWereMet(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{4})
+	s, err := cell.Register("other", omega.Limits{})
+	require.NoError(t, err)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: machines[0], Need: resources.Vector{4}})
+	_, err = s.Commit(&tx)
+	require.NoError(t, err)
+	full, granted := tx.Allocation(0)
+	require.True(t, granted)
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	_, err = f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}, Deadline: start.Add(time.Second)})
+	require.NoError(t, err)
+	_, err = f.Request(start.Add(2*time.Second), offers.Request{Machines: 1, Each: resources.Vector{3}})
+	require.NoError(t, err)
+	require.Equal(t, 1, m.Stats().Waiting)
+	require.Equal(t, observe.Histogram{}, m.Stats().Waited)
+	require.NoError(t, s.Release(full))
+	require.NoError(t, m.Step(start.Add(5*time.Second)))
+	var want observe.Histogram
+	want.Add(3 * time.Second)
+	require.Zero(t, m.Stats().Waiting)
+	require.Equal(t, want, m.Stats().Waited)
 }

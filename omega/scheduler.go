@@ -85,7 +85,7 @@ type owner struct {
 	past   counted        // by the earlier ones; guarded by the cell's mutex
 	lost   atomics.Uint64 // allocations that were preempted, for all its Schedulers
 
-	_ [24]byte // to whole cache lines
+	_ [16]byte // to whole cache lines
 }
 
 // mayClaim reports whether a machine is in the mask.

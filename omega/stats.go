@@ -3,14 +3,15 @@ package omega
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/omega/observe"
 )
 
 // Stats returns how many transactions the scheduler has committed, how many of their
-// claims were granted, and why the others were refused, without its predecessors. Left
-// out are transactions that failed, and those in doubt that a journal applied after all.
+// claims were granted, and why the others were refused, without its predecessors. Waited
+// has the calls of [Scheduler.Wait] and [Scheduler.WaitAny] that returned nil. Left out are transactions that failed, and those in doubt that a journal applied after all.
 //
 // Safe for concurrent use. It may show a commit in progress in part, and takes the mutex
 // of the line where schedulers wait. Cost: O(schedulers that wait).
@@ -91,10 +92,12 @@ type counts struct {
 	retries, victims atomics.Uint64
 	refused          [len(reasons)]atomics.Uint64 // claims, by verdict
 
+	waited atomic.Pointer[waitTimes] // nil before the first Wait that returned nil
+
 	lostBefore uint64         // of the owner's, those of predecessors
 	lostThen   atomics.Uint64 // one more than the owner's when a successor began, 0 before
 
-	_ [80]byte // to whole pairs of cache lines
+	_ [72]byte // to whole pairs of cache lines
 }
 
 // carried are the numbers of all words before those of one parity.
@@ -192,6 +195,7 @@ func addTo(to *atomics.Uint64, n uint64) {
 type counted struct {
 	commits, grants, retries, victims, lost uint64
 	refused                                 [len(reasons)]uint64
+	waited                                  *observe.Histogram // nil for none; never written through
 }
 
 // read returns the numbers of c. The word is loaded first: see total. It belongs to what was
@@ -210,6 +214,7 @@ func (c *counts) read() (n counted) {
 	for v := range n.refused {
 		n.refused[v] = c.refused[v].Load()
 	}
+	n.waited = c.waited.Load().read()
 	return n
 }
 
@@ -223,6 +228,14 @@ func (n *counted) add(o counted) {
 	for v, more := range o.refused {
 		n.refused[v] += more
 	}
+	if o.waited != nil {
+		var sum observe.Histogram
+		if n.waited != nil {
+			sum = *n.waited
+		}
+		sum.Merge(o.waited)
+		n.waited = &sum
+	}
 }
 
 // public returns the numbers of the scheduler of that name.
@@ -230,6 +243,9 @@ func (n *counted) public(name string) observe.Counts {
 	all := observe.Counts{
 		Name: name, Commits: n.commits, Claims: n.grants, Granted: n.grants, Retries: n.retries,
 		Victims: n.victims, Preempted: n.lost,
+	}
+	if n.waited != nil {
+		all.Waited = *n.waited
 	}
 	for v, refused := range n.refused {
 		all.Claims += refused

@@ -1,8 +1,10 @@
 package omega_test
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -222,4 +224,46 @@ func TestCellStats_CountsWaitingSchedulers(t *testing.T) {
 	require.NoError(t, holder.Release(a))
 	require.NoError(t, <-done)
 	require.Zero(t, waiter.Stats().Waiting)
+}
+
+// Waited has the Waits that returned nil: of a Scheduler its own, of the cell those of
+// predecessors and of schedulers that have left, too.
+func TestStats_HasTheLengthsOfWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, ids := newCell(t, 1, resources.Vector{1})
+		holder, waiter := register(t, cell, "holder"), register(t, cell, "waiter")
+		waits := func(s *omega.Scheduler, length time.Duration) {
+			a := granted(t, holder, claim(ids[0], 1))
+			done := make(chan error, 1)
+			go func() { done <- s.Wait(t.Context(), resources.Vector{1}) }()
+			time.Sleep(length)
+			require.NoError(t, holder.Release(a))
+			require.NoError(t, <-done)
+		}
+		all := func(h observe.Histogram) (uint64, time.Duration) { return h.Count(), h.Sum }
+		require.Equal(t, observe.Histogram{}, waiter.Stats().Waited)
+		waits(waiter, time.Second)
+		waits(waiter, time.Minute)
+		held := granted(t, holder, claim(ids[0], 1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.ErrorIs(t, waiter.Wait(ctx, resources.Vector{1}), context.DeadlineExceeded)
+		require.NoError(t, holder.Release(held))
+		var want observe.Histogram
+		want.Add(time.Second)
+		want.Add(time.Minute)
+		require.Equal(t, want, waiter.Stats().Waited)
+
+		next, err := cell.Replace("waiter")
+		require.NoError(t, err)
+		require.Equal(t, observe.Histogram{}, next.Stats().Waited)
+		waits(next, time.Millisecond)
+		n, sum := all(next.Stats().Waited)
+		require.Equal(t, [...]any{uint64(1), time.Millisecond}, [...]any{n, sum})
+		n, sum = all(cell.Stats()[2].Waited)
+		require.Equal(t, [...]any{uint64(3), time.Minute + time.Second + time.Millisecond}, [...]any{n, sum})
+		require.NoError(t, next.Leave())
+		n, sum = all(cell.Stats()[0].Waited)
+		require.Equal(t, [...]any{uint64(3), time.Minute + time.Second + time.Millisecond}, [...]any{n, sum})
+	})
 }

@@ -2,6 +2,7 @@ package omega
 
 import (
 	"context"
+	"time"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -59,6 +60,16 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 		return refuse(ErrBusy, "scheduler %q waits", s.owner.name)
 	}
 	defer s.endWait()
+	began := time.Now()
+	err := s.await(ctx, gangs)
+	if err == nil {
+		s.counts.noteWait(time.Since(began))
+	}
+	return err
+}
+
+// await is WaitAny for the one goroutine that waits.
+func (s *Scheduler) await(ctx context.Context, gangs [][]resources.Vector) error {
 	// The scheduler had no use for the room that it was woken for. That goes to the next
 	// waiter, or the others would sleep on beside free room.
 	s.Pass()
