@@ -117,3 +117,11 @@ func TestClaims_DifferForSomeResults(t *testing.T) {
 		})
 	}
 }
+
+// A statement does not hold without its rows: an empty row has no refusals and no waits.
+func TestFederatedClaims_NeedTheirRows(t *testing.T) {
+	for _, c := range federatedClaims(nil) {
+		require.False(t, c.same, c.paper)
+		require.Equal(t, "It was not measured.", c.here)
+	}
+}

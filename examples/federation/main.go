@@ -61,7 +61,7 @@ func play(parent context.Context, page *serve.Page) error {
 		}
 	}
 	users := map[string]*user{}
-	lives := map[string]context.CancelFunc{}
+	lives := map[string]func(){}
 	for i, name := range fronts {
 		u := &user{job: federation.Job{Name: fmt.Sprint("job-", i), User: fmt.Sprint("user-", i), Tasks: tasks, Need: resources.Vector{1}}, half: make(chan struct{}), all: make(chan struct{})}
 		users[name] = u
@@ -130,7 +130,7 @@ func open(ctx context.Context, page *serve.Page, name string, net *network, r *r
 }
 
 // begin makes a front end with the job of a user, less the tasks that have ended.
-func begin(ctx context.Context, name string, epoch uint64, net *network, u *user, running *sync.WaitGroup) (die context.CancelFunc, err error) {
+func begin(ctx context.Context, name string, epoch uint64, net *network, u *user, running *sync.WaitGroup) (die func(), err error) {
 	g, err := federation.New(federation.Config{
 		Name: name, Epoch: epoch, Locals: cells, Timeout: 50 * time.Millisecond, Rand: rand.New(rand.NewPCG(1, epoch)), Notify: u.hear,
 	})
@@ -145,9 +145,16 @@ func begin(ctx context.Context, name string, epoch uint64, net *network, u *user
 		return nil, err
 	}
 	net.join(name, g.Receive)
-	ctx, die = context.WithCancel(ctx)
-	running.Go(func() { _ = g.Run(ctx, net.send) })
-	return die, nil
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	running.Go(func() {
+		defer close(ended)
+		_ = g.Run(ctx, net.send)
+	})
+	return func() { // a master that runs on may acknowledge an end that its successor does not know of
+		cancel()
+		<-ended
+	}, nil
 }
 
 // user has one job, and remembers which of its tasks have ended.
