@@ -103,10 +103,11 @@ func (c *Cell) batch() (e entry, ok bool) {
 	for alone := n > 0; !alone && n < len(c.queue) && c.queue[n].keeps.action == 0; n++ {
 		if op := c.queue[n].op; op != nil {
 			b := op.Bytes()
-			if len(e.body) > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > c.largest {
+			if n > 0 && len(e.body)+binary.MaxVarintLen64+len(b) > c.largest {
 				break // goes into the next entry
 			}
 			e.body = append(binary.AppendUvarint(e.body, uint64(len(b))), b...)
+			alone = len(e.body) > c.largest // no call of Sync is refused with it
 		}
 	}
 	c.flight = append(c.flight[:0], c.queue[:n]...)

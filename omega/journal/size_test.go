@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,6 +62,60 @@ func TestCommit_TooLargeForTheStoreChangesNothing(t *testing.T) {
 		require.Equal(t, 1, count(again), "each operation counts once")
 		require.NoError(t, again.Close(t.Context()))
 	})
+}
+
+// Calls of Sync and small operations wait in the queue beside one that is too large for the store,
+// or for any entry. It fails alone.
+func TestCell_RefusesALargeOperationAlone(t *testing.T) {
+	const large, syncs, drains = 0, 1, 2
+	for order := range 3 * 3 * 3 {
+		queue := []int{order % 3, order / 3 % 3, order / 9}
+		for _, size := range []int{20, 3000} { // attributes of 100 bytes
+			t.Run(fmt.Sprint(queue, size), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					sim := small()
+					store := &gate{Store: sim.Client()}
+					cell := open(t, store, first(2))
+					m, _ := cell.Machine("m0")
+					attributes := map[string]string{}
+					for i := range size {
+						attributes[fmt.Sprint("key", i)] = strings.Repeat("v", 90)
+					}
+					changes := []func() error{
+						large: func() error {
+							_, err := cell.Add(omega.Machine{Name: "large", Attributes: attributes})
+							return err
+						},
+						syncs:  func() error { return cell.Sync(t.Context()) },
+						drains: func() error { return cell.Drain(m) },
+					}
+					store.set(true)
+					var running sync.WaitGroup
+					running.Go(func() { _ = cell.Drain(m) }) // waits in the store, the others in the queue
+					synctest.Wait()
+					failed := make([]error, len(queue))
+					for i, change := range queue {
+						running.Go(func() { failed[i] = changes[change]() })
+						synctest.Wait()
+					}
+					store.set(false)
+					running.Wait()
+					for i, change := range queue {
+						if change == large {
+							require.ErrorIs(t, failed[i], journal.ErrSize)
+							require.ErrorIs(t, failed[i], resources.ErrQuantity)
+						} else {
+							require.NoError(t, failed[i])
+						}
+					}
+					require.NoError(t, cell.Close(t.Context()))
+					other := open(t, sim.Client(), first(2))
+					require.Equal(t, saved(t, cell.Cell), saved(t, other.Cell))
+					require.NoError(t, other.Close(t.Context()))
+				})
+			})
+		}
+	}
 }
 
 func count(cell *journal.Cell) (n int) {

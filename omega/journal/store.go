@@ -8,6 +8,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Position is the number of an entry in the order of a [Store], from 1. 0 stands before all
@@ -53,8 +54,8 @@ var (
 	// [omega.ErrJournal].
 	ErrClosed = fault.Text("journal: closed", omega.ErrJournal)
 	// ErrSize reports a change whose entry the store does not take, mostly since it is too large. The change was not
-	// made, and others are.
-	ErrSize = errors.New("journal: unusable entry size")
+	// made, and others are. It wraps [resources.ErrQuantity].
+	ErrSize = fault.Text("journal: unusable entry size", resources.ErrQuantity)
 	// ErrTrimmed reports that entries behind the asked position were dropped.
 	ErrTrimmed = errors.New("journal: entries were trimmed")
 	// ErrDamaged reports bytes that no journal has written, or not in this place.
