@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -64,11 +65,17 @@ func Pooler(tb testing.TB, server string) string {
 		tb.Fatal(err)
 	}
 	start(tb, as, syscall.SIGINT, bin, config)
-	await(tb, func() error {
-		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.6432"))
-		return err
-	})
+	await(tb, func() error { return accepts(filepath.Join(dir, ".s.PGSQL.6432")) })
 	return "host=" + dir + " port=6432 user=test dbname=postgres"
+}
+
+// accepts returns nil once a server accepts connections on a socket. The file is there before.
+func accepts(socket string) error {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 func isFile(path string) bool {
@@ -83,10 +90,7 @@ func Redis(tb testing.TB) string {
 	bin := find(tb, "redis-server", "/usr/bin/redis-server")
 	socket := filepath.Join(folder(tb, nil), "socket")
 	start(tb, nil, syscall.SIGTERM, bin, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
-	await(tb, func() error {
-		_, err := os.Stat(socket)
-		return err
-	})
+	await(tb, func() error { return accepts(socket) })
 	return socket
 }
 
