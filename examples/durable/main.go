@@ -1,8 +1,10 @@
 // Command durable runs tasks on a cell that survives its process.
 //
-// It starts a runner, which claims room for six tasks, and kills it (kill -9) once that has
-// told of three. The second runner opens the same journal. It finds the tasks that still
-// run and attaches to them, and starts the rest. So each task is started once.
+// Tasks are processes of their own. The runner is killed (kill -9) at any moment, also between
+// a claim and the start of its task, or in a commit. The next runner opens the same journal
+// and finds the claims. It attaches to the tasks that still run, starts those that
+// were claimed and never began, and releases the room of those that have ended. So each task
+// runs once.
 package main
 
 import (
@@ -11,9 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strings"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/journal"
@@ -21,51 +24,53 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+const length = 400 * time.Millisecond // time that a task takes
+
 var tasks = []string{"index-1", "index-2", "index-3", "report-1", "report-2", "report-3"}
 
 func main() {
 	ctx := context.Background()
+	folder, name := os.Getenv("DURABLE_FOLDER"), os.Getenv("DURABLE_TASK")
 	var err error
-	if folder := os.Getenv("DURABLE_JOURNAL"); folder != "" {
-		err = run(ctx, folder, os.Stdin, os.Stdout)
-	} else {
-		err = killed(ctx, os.Stdout)
+	switch {
+	case name != "":
+		err = task(folder, name)
+	case folder != "":
+		err = run(ctx, folder, os.Stdout)
+	default:
+		err = show(ctx, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, "durable:", err)
 		os.Exit(1)
 	}
 }
 
-// killed starts a runner, kills it in the middle, and starts another one.
-func killed(ctx context.Context, out io.Writer) error {
+// show kills two runners at random moments, and has a third one finish.
+func show(ctx context.Context, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "durable")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	for _, lines := range []int{3, -1} {
-		if err := child(ctx, folder, lines, out); err != nil {
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for range 2 {
+		if err := runner(ctx, folder, 1+rng.IntN(len(tasks)), time.Duration(rng.IntN(3000))*time.Microsecond, out); err != nil {
 			return err
 		}
 	}
-	return nil
+	return runner(ctx, folder, -1, 0, out)
 }
 
-// child starts a runner as a process of its own, and kills it after so many lines of
-// output, if that is not negative.
-func child(ctx context.Context, folder string, lines int, out io.Writer) error {
-	program, err := os.Executable()
+// runner starts a runner as a process of its own. It kills the runner some time after so many
+// lines of output, if that is not negative.
+func runner(ctx context.Context, folder string, lines int, after time.Duration, out io.Writer) error {
+	cmd, err := again(ctx, "DURABLE_FOLDER="+folder)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), "DURABLE_JOURNAL="+folder)
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
-	if err == nil {
-		_, err = cmd.StdinPipe() // open until the runner has ended
-	}
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -79,15 +84,29 @@ func child(ctx context.Context, folder string, lines int, out io.Writer) error {
 	if lines < 0 {
 		return errors.Join(told.Err(), cmd.Wait())
 	}
+	<-time.After(after)
 	fmt.Fprintln(out, "kill -9")
-	err = cmd.Process.Kill()
+	if err = cmd.Process.Kill(); errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
 	_ = cmd.Wait() // it was killed
 	return err
 }
 
-// run is a runner: it attaches to the tasks that run, and starts the others. An account for
-// each task names it in the journal.
-func run(ctx context.Context, folder string, in io.Reader, out io.Writer) error {
+// again returns this program as another process, with variables in its environment.
+func again(ctx context.Context, variables ...string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(os.Environ(), variables...)
+	return cmd, nil
+}
+
+// run is a runner. It has each task run once, and releases the room of each that has ended. An
+// account for each task names it in the journal.
+func run(ctx context.Context, folder string, out io.Writer) error {
 	store, err := file.Open(folder)
 	if err != nil {
 		return err
@@ -103,48 +122,69 @@ func run(ctx context.Context, folder string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	running := map[string]omega.AllocationID{}
+	claimed := map[string]omega.AllocationID{}
 	for a := range s.Allocations() {
 		name, _ := cell.AccountName(a.Account)
-		running[name] = a.ID
+		claimed[name] = a.ID
 	}
-	for _, task := range tasks {
-		if _, ok := running[task]; ok {
-			fmt.Fprintln(out, "attached to", task)
-			continue
+	ended := make(chan end, len(tasks))
+	waits := 0
+	for _, name := range tasks {
+		id, some := claimed[name]
+		if !some && finished(folder, name) {
+			continue // its room was released
 		}
-		if running[task], err = start(ctx, cell, s, task); err != nil {
+		if !some {
+			if id, err = claim(ctx, cell, s, name); err != nil {
+				return err
+			}
+		}
+		did, conn, err := attach(ctx, folder, name)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "started", task)
-		if len(running) == 3 {
-			_, _ = io.Copy(io.Discard, in) // the first runner does not get beyond this
-		}
+		fmt.Fprintln(out, did, name)
+		go func() {
+			wait(conn)
+			ended <- end{name, id}
+		}()
+		waits++
 	}
-	for _, task := range tasks {
-		if err := s.Release(running[task]); err != nil {
+	for range waits {
+		e := <-ended
+		if !finished(folder, e.name) {
+			return fmt.Errorf("task %s has died", e.name)
+		}
+		if err := s.Release(e.id); err != nil {
 			return err
 		}
+		fmt.Fprintln(out, "released", e.name)
 	}
-	fmt.Fprintln(out, "done:", strings.Join(tasks, " "))
+	fmt.Fprintln(out, "done:", len(tasks), "tasks")
 	return cell.Close(ctx)
 }
 
-// start claims room for a task. Once it returns the journal has the claim.
-func start(ctx context.Context, cell *journal.Cell, s *omega.Scheduler, task string) (omega.AllocationID, error) {
-	account, err := cell.Account(ctx, task)
+// end is the end of a task.
+type end struct {
+	name string
+	id   omega.AllocationID
+}
+
+// claim claims room for a task. Once it returns the journal has the claim.
+func claim(ctx context.Context, cell *journal.Cell, s *omega.Scheduler, name string) (omega.AllocationID, error) {
+	account, err := cell.Account(ctx, name)
 	if err != nil {
 		return omega.AllocationID{}, err
 	}
 	m, _ := cell.Machine("node-1")
 	var tx omega.Txn
-	claim := tx.Claim(omega.Claim{Machine: m, Account: account, Need: resources.Vector{1}})
+	at := tx.Claim(omega.Claim{Machine: m, Account: account, Need: resources.Vector{1}})
 	if _, err := s.CommitContext(ctx, &tx); err != nil {
 		return omega.AllocationID{}, err
 	}
-	a, ok := tx.Allocation(claim)
+	a, ok := tx.Allocation(at)
 	if !ok {
-		return a, tx.Err(claim)
+		return a, tx.Err(at)
 	}
 	return a, nil
 }
