@@ -57,6 +57,9 @@ func openBolt(tb testing.TB, path string) *boltStore {
 func boltKey(at journal.Position) []byte { return binary.BigEndian.AppendUint64(nil, uint64(at)) }
 
 func (s *boltStore) Append(_ context.Context, entry []byte) error {
+	if len(entry) == 0 {
+		return fmt.Errorf("%w: entry of nothing", journal.ErrSize)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.db.Update(func(tx *bbolt.Tx) error {
