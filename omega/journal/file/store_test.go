@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,10 +21,23 @@ import (
 func TestStore_IsAStore(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) func() journal.Store {
 		t.Helper()
-		store, err := file.Open(t.TempDir())
-		require.NoError(t, err)
+		folder := t.TempDir()
+		var store *file.Store
 		t.Cleanup(func() { require.NoError(t, store.Close()) })
-		return func() journal.Store { return store }
+		return func() journal.Store {
+			if store != nil {
+				if _, r, err := store.Checkpoint(t.Context()); !errors.Is(err, journal.ErrFailed) {
+					if r != nil {
+						require.NoError(t, r.Close())
+					}
+					return store
+				}
+			}
+			var err error
+			store, err = file.Open(folder) // the first one, or the last one was closed
+			require.NoError(t, err)
+			return store
+		}
 	})
 }
 

@@ -13,8 +13,9 @@ import (
 )
 
 // Run holds a store to the contract of [journal.Store]. empty makes an empty store and
-// returns a function that opens it. That is called again while the store is open. A store for
-// one process may return the same handle. A store that is an [io.Closer] is closed, too.
+// returns a function that opens it. That is called again while the store is open: a store for
+// one process may return the same handle. A store that is an [io.Closer] is closed, too, and
+// opened again: it must have what it had.
 func Run(t *testing.T, empty func(t *testing.T) (open func() journal.Store)) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, open func() journal.Store){
@@ -30,6 +31,8 @@ func Run(t *testing.T, empty func(t *testing.T) (open func() journal.Store)) {
 		"a slow reader misses nothing":               slow,
 		"entries are kept beside a checkpoint":       beside,
 		"a closed store takes nothing more":          closed,
+		"a store that is opened again has it all":    reopened,
+		"acknowledged entries survive a close":       survives,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, empty(t)) })
 	}
