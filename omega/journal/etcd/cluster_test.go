@@ -20,13 +20,13 @@ type members struct {
 	running   []*embed.Etcd // nil where one was stopped
 }
 
-// cluster starts members for the length of the test.
-func cluster(tb testing.TB, n int) *members {
+// cluster starts members for the length of the test, with settings beside those of a test.
+func cluster(tb testing.TB, n int, settings ...func(*embed.Config)) *members {
 	tb.Helper()
 	var err error
 	for range 5 { // another program may take an address that was free
 		var m *members
-		if m, err = tryCluster(tb, n); err == nil {
+		if m, err = tryCluster(tb, n, settings); err == nil {
 			tb.Cleanup(m.close)
 			return m
 		}
@@ -35,7 +35,7 @@ func cluster(tb testing.TB, n int) *members {
 	return nil
 }
 
-func tryCluster(tb testing.TB, n int) (*members, error) {
+func tryCluster(tb testing.TB, n int, settings []func(*embed.Config)) (*members, error) {
 	tb.Helper()
 	m := &members{running: make([]*embed.Etcd, n)}
 	var names []string
@@ -46,6 +46,9 @@ func tryCluster(tb testing.TB, n int) (*members, error) {
 		peer, client := address(tb), address(tb)
 		cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 		cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+		for _, set := range settings {
+			set(cfg)
+		}
 		names = append(names, cfg.Name+"="+peer.String())
 		m.configs, m.endpoints = append(m.configs, cfg), append(m.endpoints, client.String())
 	}

@@ -3,11 +3,13 @@ package etcd
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -160,6 +162,8 @@ func (s *Store) Append(ctx context.Context, entry []byte) error {
 	answer, err := s.client.Txn(limited).If(last.there()...).
 		Then(clientv3.OpPut(key, string(entry)), clientv3.OpPut(s.headKey(), "", clientv3.WithPrevKV())).Commit()
 	switch {
+	case errors.Is(err, rpctypes.ErrRequestTooLarge):
+		err = fmt.Errorf("%w: entry of %d bytes, more than the server's max-request-bytes", journal.ErrSize, len(entry))
 	case err != nil:
 	case !answer.Succeeded:
 		if err = s.advance(seen, answer.Header.Revision); err == nil {

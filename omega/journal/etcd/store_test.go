@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
 	"github.com/cellsched/cellsched/omega/journal"
@@ -47,6 +48,16 @@ func TestStore_IsAStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that takes smaller requests refuses an entry, too, and the next one is kept.
+func TestAppend_RefusesWhatTheServerDoesNotTake(t *testing.T) {
+	m := cluster(t, 1, func(cfg *embed.Config) { cfg.MaxRequestBytes = 64 << 10 })
+	store := open(t, connect(t, m.endpoints), "small")
+	err := store.Append(t.Context(), make([]byte, 70<<10))
+	require.ErrorIs(t, err, journal.ErrSize)
+	require.ErrorContains(t, err, "max-request-bytes")
+	require.NoError(t, store.Append(t.Context(), make([]byte, 60<<10)))
 }
 
 func TestOpen_RefusesBadInput(t *testing.T) {
