@@ -31,7 +31,9 @@ func (g *Global) launch(j *job, at []place) {
 		g.number(s)
 	}
 	if s.filling == nil {
-		s.filling = &batch{}
+		// Matches go round the sites, so each gets its part of the tasks that wait.
+		most := min(batchSize, max(len(at), len(j.waiting)/len(g.sites)+1))
+		s.filling = &batch{launches: make([]launch, 0, most), entries: make([]entry, 0, most)}
 	}
 	gang := 0
 	if j.Gang {

@@ -14,7 +14,7 @@ import (
 
 // wide returns the first of so many global masters over 10 cells, which has heard of all
 // machines, and the verifiers that it is served by.
-func wide(b *testing.B, workers, globals int) (*federation.Global, []*federation.Verifier, []*omega.Cell) {
+func wide(b testing.TB, workers, globals int) (*federation.Global, []*federation.Verifier, []*omega.Cell) {
 	b.Helper()
 	names := make([]string, globals)
 	for i := range names {
@@ -88,6 +88,23 @@ func BenchmarkMatch(b *testing.B) {
 			})
 		}
 	}
+}
+
+// A match allocates nothing of its own: the objects of a step are those of the job, of its
+// batches of a hundred launches, and of the messages.
+func TestMatch_AllocatesNothing(t *testing.T) {
+	g, _, _ := wide(t, 5000, 10)
+	jobs := 0
+	objects := func(tasks int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			jobs++
+			require.NoError(t, g.Submit(federation.Job{Name: fmt.Sprint(jobs), User: "u", Tasks: tasks, Need: resources.Vector{4, 2}}))
+			g.Step(start)
+		})
+	}
+	few, many := objects(100), objects(2000)
+	require.Zero(t, g.Stats().Waiting)
+	require.LessOrEqual(t, (many-few)/1900, 0.06, "%v objects with 100 tasks, %v with 2,000", few, many)
 }
 
 // A heartbeat of 10 cells in which a part of the machines has changed.
