@@ -41,7 +41,7 @@ type Net struct {
 	touched []int32 // tasks that sat down since Forget
 	dirty   []Loc   // locations that may not be balanced since Solve
 	live    int
-	edits   int64 // see Edits
+	relaxed int64 // see Relaxed
 	off     int   // locations that are not balanced
 	free    int64 // slots of leaves below groups that nothing goes through
 	round   int32 // of Solve
@@ -103,7 +103,6 @@ func New() *Net {
 }
 
 func (n *Net) addLoc(parent Loc, leaf bool) Loc {
-	n.edits++
 	v := Loc(len(n.locs))
 	if last := len(n.gone) - 1; last >= 0 {
 		v, n.gone = n.gone[last], n.gone[:last]
@@ -140,7 +139,6 @@ func (n *Net) AddLeaf(parent Loc) Loc {
 // Drop removes a location that no option leads to and that has no others below it.
 // Its number goes to one that is added later. Cost: O(locations beside it).
 func (n *Net) Drop(v Loc) {
-	n.edits++
 	l := &n.locs[v]
 	if l.leaf {
 		n.SetLeaf(v, 0, 0)
@@ -169,7 +167,10 @@ func (n *Net) SetLeaf(v Loc, demand, capacity int) {
 	if int(l.demand) == demand && int(l.capacity) == capacity {
 		return
 	}
-	n.edits++
+	least, most := int64(demand), int64(demand)+int64(capacity)
+	if least < int64(l.demand) || most > int64(l.demand)+int64(l.capacity) {
+		n.relaxed++ // else v takes in no number of units that it did not before
+	}
 	more := int64(demand) - int64(l.demand)
 	if l.parent != none {
 		n.free += int64(capacity) - int64(l.capacity)
@@ -217,9 +218,10 @@ func (n *Net) settle(v Loc) {
 	n.pass(v, out-l.out)
 }
 
-// Edits returns how often the problem has changed other than by time. Where it has not
-// since, a problem without a solution has none.
-func (n *Net) Edits() int64 { return n.edits }
+// Relaxed returns how often the problem has changed in a way that can give it a solution
+// where it had none. Costs, time, fewer options of a task and tighter bounds of a leaf
+// cannot.
+func (n *Net) Relaxed() int64 { return n.relaxed }
 
 // Live returns how many tasks there are.
 func (n *Net) Live() int { return n.live }

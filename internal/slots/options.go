@@ -69,7 +69,7 @@ func (n *Net) Options(dst []Option, t int32) []Option {
 
 // attach gives options to t, which has none.
 func (n *Net) attach(t int32, options []Option) {
-	n.edits++
+	n.relaxed++
 	first := n.options.take(len(options))
 	n.tasks[t] = task{first: first, n: int32(len(options)), drift: unsure}
 	for i, o := range options {
@@ -79,7 +79,7 @@ func (n *Net) attach(t int32, options []Option) {
 
 // detach takes its options from t.
 func (n *Net) detach(t int32) {
-	n.edits++
+	n.relaxed++
 	k := n.tasks[t]
 	for i := k.first; i < k.first+k.n; i++ {
 		n.unlink(n.options.all[i], n.options.refs[i])
@@ -91,7 +91,6 @@ func (n *Net) detach(t int32) {
 // goes, or costs something else. Few do when a task is placed, and lists are memory that
 // may not have been read for long.
 func (n *Net) replace(t int32, options []Option) {
-	n.edits++
 	k := n.tasks[t]
 	old, a := &n.former, &n.options
 	old.all = append(old.all[:0], a.all[k.first:k.first+k.n]...)
@@ -107,6 +106,7 @@ func (n *Net) replace(t int32, options []Option) {
 	for i, o := range options {
 		at, j := k.first+int32(i), old.at[o.At]-1
 		if j < 0 {
+			n.relaxed++
 			n.link(t, at, o)
 			continue
 		}

@@ -1,8 +1,8 @@
 package quincy_test
 
 import (
-	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,7 +88,7 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 }
 
 // A plan that cannot be is not looked for again before something changes that could
-// mend it. The error is the same one.
+// mend it. The error is the same one, and no work is done for it.
 func TestPlan_RemembersThatThereIsNone(t *testing.T) {
 	arcs := map[int][]quincy.Arc{}
 	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(all []quincy.Arc, task int, _ quincy.State, _ int64) []quincy.Arc {
@@ -102,35 +102,64 @@ func TestPlan_RemembersThatThereIsNone(t *testing.T) {
 		arcs[task] = []quincy.Arc{{To: quincy.OnMachine(0)}}
 		require.NoError(t, p.AddTask(task, "j", 0))
 	}
+	const possible, searched, known = "possible", "searched", "known"
 	now := int64(0)
 	for _, step := range []struct {
-		name     string
-		change   func() error
-		possible bool
+		name   string
+		change func() error
+		want   string // of the plan after the change
 	}{
-		{"the same slots", func() error { return p.SetSlots(0, 1) }, false},
-		{"a slot more", func() error { return p.SetSlots(0, 2) }, true},
-		{"a slot less", func() error { return p.SetSlots(0, 1) }, false},
-		{"a task less", func() error { return p.RemoveTask(1) }, true},
-		{"a task more", func() error { return p.AddTask(1, "j", now) }, false},
-		{"a larger E", func() error { return p.SetShares("j", 2, 2) }, false},
-		{"a machine more", func() error { return p.AddMachine(quincy.Machine{Node: 2, Slots: 9}) }, false},
+		{"the same slots", func() error { return p.SetSlots(0, 1) }, known},
+		{"a slot more", func() error { return p.SetSlots(0, 2) }, possible},
+		{"a slot less", func() error { return p.SetSlots(0, 1) }, searched},
+		{"other costs", func() error {
+			arcs[1] = []quincy.Arc{{To: quincy.OnMachine(0), Cost: 7}}
+			return p.UpdateTask(1, now)
+		}, known},
+		{"a job more", func() error { return p.AddJob("k", 1, 2) }, known},
+		{"no slot", func() error { return p.SetSlots(0, 0) }, known},
+		{"the slot again", func() error { return p.SetSlots(0, 1) }, searched},
+		{"a task less", func() error { return p.RemoveTask(1) }, possible},
+		{"a task more", func() error { return p.AddTask(1, "j", now) }, searched},
+		{"a larger E", func() error { return p.SetShares("j", 2, 2) }, known},
+		{"a machine more", func() error { return p.AddMachine(quincy.Machine{Node: 2, Slots: 9}) }, searched},
 		{"an arc more", func() error {
 			arcs[1] = append(arcs[1], quincy.Arc{To: quincy.OnMachine(1)})
 			return p.UpdateTask(1, now)
-		}, true},
+		}, possible},
 	} {
 		_, before := p.Plan(t.Context(), now)
 		require.NoError(t, step.change(), step.name)
-		_, first := p.Plan(t.Context(), now)
+		work := &counted{}
+		_, first := p.Plan(work, now)
 		now++
-		_, again := p.Plan(t.Context(), now)
-		if step.possible {
-			require.NoError(t, errors.Join(first, again), step.name)
+		switch step.want {
+		case possible:
+			require.NoError(t, first, step.name)
 			require.ErrorIs(t, before, quincy.ErrInfeasible, step.name)
 			continue
+		case searched:
+			require.Greater(t, work.looks, 1, step.name)
+		case known:
+			require.Same(t, before, first, step.name)
+			require.Equal(t, 1, work.looks, step.name)
 		}
-		require.ErrorIs(t, again, quincy.ErrInfeasible, step.name)
+		require.ErrorIs(t, first, quincy.ErrInfeasible, step.name)
+		work = &counted{}
+		_, again := p.Plan(work, now)
 		require.Same(t, first, again, step.name)
+		require.Equal(t, 1, work.looks, step.name) // a search looks at the context as it begins, too
 	}
+}
+
+// counted is a context that counts how often its error is asked for.
+type counted struct{ looks int }
+
+func (c *counted) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *counted) Done() <-chan struct{}       { return nil }
+func (c *counted) Value(any) any               { return nil }
+
+func (c *counted) Err() error {
+	c.looks++
+	return nil
 }

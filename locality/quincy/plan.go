@@ -66,8 +66,9 @@ type Plan[T comparable] struct {
 // If relocating a few of them lets a running task stay at equal cost, it stays.
 //
 // Errors: the cause of ctx if that is cancelled; [ErrTime] for a bad now; [ErrInfeasible]
-// if not every task can be placed or wait within its job's shares, at once if nothing but
-// time has changed since a plan that failed so. These keep the placement before.
+// if not every task can be placed or wait within its job's shares. These keep the placement
+// before. A plan fails with the same ErrInfeasible as the last one, in O(1), if nothing has
+// changed since that could mend it: costs, time, fewer arcs or fewer slots cannot.
 // Config.Arcs may return invalid arcs after a change. The task then keeps its former
 // arcs, the error says so, and the plan is valid.
 //
@@ -85,13 +86,13 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		return Plan[T]{}, refuse(err, "plan")
 	}
 	p.now = now
-	if errors.Is(p.failed, ErrInfeasible) && p.net.Edits() == p.refused {
-		return Plan[T]{}, p.failed // nothing has changed that could mend it
+	if errors.Is(p.failed, ErrInfeasible) && p.net.Relaxed() == p.refused {
+		return Plan[T]{}, p.failed
 	}
 	p.failed = nil
 	switch err := p.net.Solve(ctx, now); {
 	case errors.Is(err, net.ErrInfeasible):
-		p.failed, p.refused = p.infeasible(), p.net.Edits()
+		p.failed, p.refused = p.infeasible(), p.net.Relaxed()
 	case err != nil:
 		p.failed = refuse(err, "plan")
 	}

@@ -61,7 +61,7 @@ type Planner[J, T comparable] struct {
 	tasks     []task[J, T]
 	running   int
 	failed    error // the error of the last plan
-	refused   int64 // edits of the net when it was found infeasible
+	refused   int64 // Relaxed of the net when it was found infeasible
 
 	asks    int64   // number of calls of Arcs
 	asked   []int64 // by location: the last of them that had an arc there
