@@ -13,25 +13,23 @@ import (
 	"github.com/cellsched/cellsched/internal/network"
 )
 
-//go:embed lemon/simplex.cc
-var simplex string
+//go:embed lemon/solve.cc
+var lemonSource string
 
-// lemon is the network simplex of the LEMON library, compiled where there is a
-// compiler and the library, as in the package liblemon-dev of Debian. The zero
+// lemon is the network simplex and the cost scaling of the LEMON library, compiled where
+// there is a compiler and the library, as in the package liblemon-dev of Debian. The zero
 // lemon solves nothing.
 type lemon struct {
 	dir, program string
+	patience     time.Duration // how long each of them may take for a cell
 }
-
-// patience is how long it may take for a cell.
-const patience = 10 * time.Minute
 
 func (l *lemon) compile(ctx context.Context) (err error) {
 	if l.dir, err = os.MkdirTemp("", "lemon"); err != nil {
 		return err
 	}
-	source, program := filepath.Join(l.dir, "simplex.cc"), filepath.Join(l.dir, "simplex")
-	if err := os.WriteFile(source, []byte(simplex), 0o600); err != nil {
+	source, program := filepath.Join(l.dir, "solve.cc"), filepath.Join(l.dir, "solve")
+	if err := os.WriteFile(source, []byte(lemonSource), 0o600); err != nil {
 		return err
 	}
 	if text, err := exec.CommandContext(ctx, "c++", "-O3", "-o", program, source).CombinedOutput(); err != nil {
@@ -47,15 +45,29 @@ func (l *lemon) remove() {
 	}
 }
 
-// solve notes the time that it takes, and returns an error unless it finds the cost.
-// A cell that takes too long has no time.
+// solve notes the times of both solvers, and returns an error unless they find the cost.
 func (l *lemon) solve(ctx context.Context, problem *network.Network, r *row, want int64) error {
 	if l.program == "" {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	expect := fmt.Sprint(want)
+	if r.infeasible {
+		expect = "none"
+	}
+	for solver, ms := range map[string]*float64{"simplex": &r.simplex, "scaling": &r.scaling} {
+		if err := l.time(ctx, problem, solver, expect, ms); err != nil {
+			return fmt.Errorf("LEMON, %s: %w", solver, err)
+		}
+	}
+	return nil
+}
+
+// time notes in ms the time that a solver takes, and leaves ms as it is if it takes too
+// long. The error says that the solver finds another cost than expected.
+func (l *lemon) time(ctx context.Context, problem *network.Network, solver, expect string, ms *float64) error {
+	limited, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
-	c := exec.CommandContext(limited, l.program)
+	c := exec.CommandContext(limited, l.program, solver)
 	in, out := io.Pipe()
 	go func() { out.CloseWithError(problem.Write(out)) }()
 	defer func() { _ = in.Close() }() // lets the writer end where the program has ended before
@@ -72,9 +84,9 @@ func (l *lemon) solve(ctx context.Context, problem *network.Network, r *row, wan
 	if _, err := fmt.Sscan(string(text), &found, &seconds); err != nil {
 		return fmt.Errorf("%q: %w", text, err)
 	}
-	if !r.infeasible && found != fmt.Sprint(want) || r.infeasible && found != "none" {
-		return fmt.Errorf("LEMON finds the cost %s, want %d", found, want)
+	if found != expect {
+		return fmt.Errorf("the cost %s, want %s", found, expect)
 	}
-	r.lemon = seconds * 1000
+	*ms = seconds * 1000
 	return nil
 }

@@ -31,6 +31,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	flags.IntVar(&m.machines, "machines", 0, "with -matrix: the number of machines of all cells, if not 0")
 	flags.BoolVar(&m.rivals, "rivals", true, "with -matrix: solve them by cost scaling, too")
 	flags.BoolVar(&m.lemon, "lemon", true, "with -matrix and -rivals: and by LEMON, if it can be compiled")
+	flags.DurationVar(&m.patience, "patience", 10*time.Minute, "with -lemon: how long each of LEMON's solvers may take for a cell")
 	flags.BoolVar(&m.proof, "proof", true, "with -matrix: plan them again and prove each plan optimal")
 	if err := flags.Parse(args); err != nil {
 		return err

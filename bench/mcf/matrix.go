@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/internal/network"
@@ -28,6 +29,7 @@ type matrix struct {
 	rivals   bool
 	lemon    bool
 	proof    bool
+	patience time.Duration // with a solver of LEMON, for a cell
 }
 
 // row is the result of a cell, in milliseconds of CPU time.
@@ -37,19 +39,20 @@ type row struct {
 	add, first     float64 // of the planner
 	solver         float64 // of the first plan, the solver alone
 	percent, mille float64 // rounds with 1 % and 0.1 % of the tasks changed
-	generic, lemon float64 // below 0 if there is none
+	generic        float64 // below 0 if there is none, as are those of LEMON
+	simplex        float64
+	scaling        float64
 	infeasible     bool
 }
 
-// best returns the time of the faster rival; false if there is none.
-func (r *row) best() (float64, bool) {
-	switch {
-	case r.lemon >= 0 && r.generic >= 0:
-		return min(r.lemon, r.generic), true
-	case r.generic >= 0:
-		return r.generic, true
+// best returns the time of the fastest rival; false if there is none.
+func (r *row) best() (least float64, ok bool) {
+	for _, ms := range []float64{r.generic, r.simplex, r.scaling} {
+		if ms >= 0 && (!ok || ms < least) {
+			least, ok = ms, true
+		}
 	}
-	return r.lemon, r.lemon >= 0
+	return least, ok
 }
 
 // run measures the cells, prints a row for each, and the medians.
@@ -67,14 +70,14 @@ func (m *matrix) run(ctx context.Context, out io.Writer) error {
 		rng.Shuffle(len(grids), func(i, j int) { grids[i], grids[j] = grids[j], grids[i] })
 		grids = grids[:(len(grids)+m.every-1)/m.every]
 	}
-	rival := lemon{}
+	rival := lemon{patience: m.patience}
 	if m.rivals && m.lemon {
 		defer rival.remove()
 		if err := rival.compile(ctx); err != nil {
 			fmt.Fprintf(out, "without LEMON: %v\n", err)
 		}
 	}
-	fmt.Fprintf(out, "%-36s %8s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "cell", "tasks", "add", "first", "1 %", "0.1 %", "solver", "generic", "LEMON", "s/best", "1%/f")
+	fmt.Fprintf(out, "%-36s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "cell", "tasks", "add", "first", "1 %", "0.1 %", "solver", "generic", "simplex", "scaling", "s/best", "1%/f")
 	var rows []row
 	for _, g := range grids {
 		g.Machines = cmp.Or(m.machines, g.Machines)
@@ -84,7 +87,7 @@ func (m *matrix) run(ctx context.Context, out io.Writer) error {
 		}
 		rows = append(rows, r)
 		best, ok := r.best()
-		fmt.Fprintf(out, "%-36s %8d %8.1f %8.1f %8.2f %8.2f %8s %8s %8s %7s %7.2f", r.name, r.tasks, r.add, r.first, r.percent, r.mille, shown(r.solver), shown(r.generic), shown(r.lemon), ratio(r.solver, best, ok), r.percent/r.first)
+		fmt.Fprintf(out, "%-36s %8d %8.1f %8.1f %8.2f %8.2f %8s %8s %8s %8s %7s %7.2f", r.name, r.tasks, r.add, r.first, r.percent, r.mille, shown(r.solver), shown(r.generic), shown(r.simplex), shown(r.scaling), ratio(r.solver, best, ok), r.percent/r.first)
 		if r.infeasible {
 			fmt.Fprint(out, " infeasible")
 		}
@@ -131,7 +134,7 @@ func summarise(out io.Writer, rows []row) {
 
 // measure plans a cell with all solvers.
 func (m *matrix) measure(ctx context.Context, g shapes.Grid, rival *lemon) (row, error) {
-	r := row{name: g.String(), solver: -1, generic: -1, lemon: -1}
+	r := row{name: g.String(), solver: -1, generic: -1, simplex: -1, scaling: -1}
 	var costs, proved []int64
 	problem, err := m.plan(ctx, g, false, &r, &costs)
 	if err != nil {
