@@ -69,7 +69,7 @@ func (n *Net) ReplaceAt(t int32, leaf Loc, options []Option) {
 			n.move(step{v, n.locs[v].parent, none, 0})
 		}
 		n.place(t, leaf, o.Base+int64(o.Slope)*n.now)
-		n.changed = append(n.changed, t)
+		n.recheck(t)
 		return
 	}
 	n.SetOptions(t, options)

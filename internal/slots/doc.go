@@ -25,8 +25,8 @@
 // A round goes on from the last one's prices. First come what takes no search: leaves at
 // the top send away the tasks that they have too many of (evict) or call some back
 // (recall), and the tasks that came sit down where others left. A round that looks at
-// three quarters of the arcs that the last auction took, searches included, begins again
-// with an auction, and so do the next ones of its size for a while (effort).
+// about as many arcs as the last auction took, searches included, begins again with an
+// auction, and so do the next ones of its size for a while (effort).
 //
 // A net in which few tasks have a place begins with an auction. It leaves a handful of
 // searches, while guessed prices left up to a hundred. These were tried before, on 2,500

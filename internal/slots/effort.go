@@ -29,15 +29,26 @@ func (e *effort) auctioned(n *Net, units int, spent bool) {
 // than they should.
 func (n *Net) units() int { return len(n.idle) + n.off }
 
-// warmLimit returns how many arcs a Solve from the last round's prices may look at. It is
-// three quarters of what an auction and the searches after it are likely to take, so that
-// a round that takes both is not much dearer than one from scratch. Two looks at every arc
-// are not too many in any case, nor is what takes some tenths of a millisecond.
+// warmLimit returns how many arcs a Solve from the last round's prices may look at, in
+// proportion to what an auction and the searches after it are likely to take.
+//
+//   - Of a large round it is three quarters: one that takes both is not much dearer than
+//     one from scratch.
+//   - Of a small round it is five quarters. Few of these need more than that, and one
+//     in twenty needs more than three quarters: to be stopped there costs them twice
+//     what they would have taken.
+//
+// Two looks at every arc are not too many in any case, nor is what takes some tenths of a
+// millisecond.
 func (n *Net) warmLimit(fresh bool) int64 {
 	limit := times(n.looks.warm, n.arcs())
 	if e := &n.effort; !fresh && e.arcs > 0 {
 		likely := float64(n.arcs()) * float64(e.used) / float64(e.arcs)
-		limit = min(limit, max(2*n.arcs(), lookEvery, int64(likely*3/4)))
+		share := 0.75
+		if n.units() <= n.live/10 {
+			share = 1.25
+		}
+		limit = min(limit, max(2*n.arcs(), lookEvery, int64(likely*share)))
 	}
 	return limit
 }

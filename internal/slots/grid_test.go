@@ -78,9 +78,16 @@ func (c *grid) share() {
 	}
 }
 
-// ground gives tasks an arc to stay where they are.
+// ground gives tasks that the last Solve placed an arc to stay where they are.
 func (c *grid) ground() {
+	placed := map[int32]bool{}
+	for _, number := range c.net.Touched() {
+		placed[number] = true
+	}
 	for i, number := range c.numbers {
+		if !placed[number] {
+			continue
+		}
 		leaf := c.net.Below(number, slots.Sink)
 		options := c.options(c.tasks[i])
 		if m, runs := c.machine[leaf]; runs {

@@ -43,7 +43,8 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	}
 	n.elapse(now)
 	fresh := len(n.idle) == n.live
-	anew := !n.usable() || n.auctionPays()
+	apart := n.span > distant && (!n.rebase() || n.span > distant) // too far to go on from there
+	anew := apart || n.auctionPays()
 	units := n.units()
 	var err error
 	if !anew {

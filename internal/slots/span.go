@@ -80,9 +80,3 @@ func (n *Net) rebase() bool {
 func (n *Net) measure() {
 	n.span = max(slices.Max(n.price), -slices.Min(n.price))
 }
-
-// usable reports whether prices are near enough to each other for a Solve to go on
-// from there.
-func (n *Net) usable() bool {
-	return n.span <= distant || n.rebase() && n.span <= distant
-}

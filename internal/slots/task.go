@@ -55,13 +55,28 @@ func (n *Net) SetOptions(t int32, options []Option) {
 	for _, o := range options {
 		if o.At == at {
 			n.charge(t, o.Base+int64(o.Slope)*n.now)
-			n.changed = append(n.changed, t)
+			n.recheck(t)
 			return
 		}
 	}
 	n.dirty = append(n.dirty, at)
 	n.leave(t)
 	n.rest(t)
+}
+
+// recheck lets the next Solve look at t, with other options than before, unless it is as well
+// off there as it can be. Here the options are at hand, in Solve they would be read from
+// memory again, after a first plan those of all tasks.
+func (n *Net) recheck(t int32) {
+	p := n.cur[t]
+	opts := n.optionsOf(t)
+	for i := range opts {
+		if o := &opts[i]; n.stale || o.cost(n.now)+n.price[o.at] < p.cost+n.price[p.at] {
+			n.changed = append(n.changed, t)
+			return
+		}
+	}
+	n.tasks[t].drift = drift(opts, p.at)
 }
 
 // rest puts t, which sits nowhere, among the idle.
