@@ -127,7 +127,9 @@ func (w *world) do(c call) {
 			s.Limit, s.Limited = resources.Vector{int64(1 + c.B%9), int64(1 + c.C%9)}, true
 		}
 		if c.C%4 == 0 {
-			s.Rate, s.Burst = 0.5, 1+c.C/4%3
+			// Each tenant has a rate of its own: the timers of two with tokens at the same
+			// instant fire in any order, and next fit then places their tasks otherwise.
+			s.Rate, s.Burst = 0.5+0.0137*float64(c.A%len(w.all)), 1+c.C/4%3
 		}
 		_ = n.Set(s)
 	case 14, 15:
