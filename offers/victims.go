@@ -50,7 +50,7 @@ func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]v
 
 // victimsOn returns the victims on a machine for one part of a request. Taken is the
 // amount that frameworks lose elsewhere.
-func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
+func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (victims []victim, chosen omega.Victims, ok bool) {
 	free, ok := gu.usable(n, r)
 	if !ok {
 		return nil, chosen, false
@@ -97,7 +97,7 @@ func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resour
 		},
 		func(c omega.Candidate) { taken[tasks[c.ID].of], _ = taken[tasks[c.ID].of].Sub(c.Need) })
 	for _, i := range chosen.IDs {
-		prey = append(prey, tasks[i])
+		victims = append(victims, tasks[i])
 	}
-	return prey, chosen, ok
+	return victims, chosen, ok
 }

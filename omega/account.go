@@ -127,7 +127,7 @@ func (r *run) put(t *tally, v *resources.Vector) {
 		r.flush()
 		r.tally = t
 	}
-	give(&r.sum, v) // modulo 2^64, as in the tally
+	add(&r.sum, v) // modulo 2^64, as in the tally
 }
 
 // flush changes the tally by the amounts so far.

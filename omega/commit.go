@@ -206,8 +206,8 @@ func (s *Scheduler) release(a AllocationID) error {
 			c.acknowledge(a) // preempted, lost or exchanged
 			break
 		}
-		next := c.succeed(old, c.present())
-		next.V.give(&need)
+		next := c.nextVersion(old, c.present())
+		next.V.addRoom(&need)
 		next.V.live.toggle(a.slot())
 		c.opening(a.node())
 		swapped := w.CompareAndSwap(raw, next)

@@ -147,7 +147,7 @@ func (c *Cell) fence(node uint32) *version {
 	w := c.words.at(node)
 	for {
 		raw, old := settle(w)
-		next := c.succeed(old, c.present())
+		next := c.nextVersion(old, c.present())
 		next.V.seq = old.seq // the state is the same
 		c.opening(node)
 		swapped := w.CompareAndSwap(raw, next)

@@ -46,8 +46,8 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 			if left == (resources.Vector{}) {
 				continue
 			}
-			take(spare, &left)
-			take(&b.free, &left)
+			sub(spare, &left)
+			sub(&b.free, &left)
 			if left == old.need {
 				// Nothing of the victim is needed: it stays live.
 				b.live.toggle(it.claim.Victims[v].slot())
@@ -55,7 +55,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 				victims = slices.Delete(victims, n, n+1)
 				continue
 			}
-			take(&victims[n].need, &left)
+			sub(&victims[n].need, &left)
 			if r == nil {
 				tx.remnants = append(tx.remnants, remnant{of: it.claim.Victims[v]})
 				r = &tx.remnants[len(tx.remnants)-1]

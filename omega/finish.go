@@ -70,7 +70,7 @@ func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 		tx.preempted++
 		taken := rec.need
 		if r := tx.remnantOf(a); r != nil && r.used {
-			take(&taken, &r.item.claim.Need)
+			sub(&taken, &r.item.claim.Need)
 			m.Rest = r.item.id
 		}
 		rec.tally.sub(&taken)

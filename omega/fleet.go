@@ -323,7 +323,7 @@ func (c *Cell) swap(node uint32, edit func(old, next *version) bool) {
 	w := c.words.at(node)
 	for {
 		raw, old := settle(w)
-		next := c.succeed(old, c.present())
+		next := c.nextVersion(old, c.present())
 		if !edit(old, &next.V) {
 			return
 		}

@@ -13,9 +13,9 @@ type building struct {
 	reserved reserved
 }
 
-// give adds v to a. Neither can overflow: their sum is within a capacity. Kinds are written
+// add adds v to a. Neither can overflow: their sum is within a capacity. Kinds are written
 // out, here and below, which takes half the instructions of a loop.
-func give(a, v *resources.Vector) {
+func add(a, v *resources.Vector) {
 	const _ = uint(resources.MaxKinds-8) + uint(8-resources.MaxKinds)
 	a[0] += v[0]
 	a[1] += v[1]
@@ -27,8 +27,8 @@ func give(a, v *resources.Vector) {
 	a[7] += v[7]
 }
 
-// take subtracts v from a, in which it fits.
-func take(a, v *resources.Vector) {
+// sub subtracts v from a, in which it fits.
+func sub(a, v *resources.Vector) {
 	a[0] -= v[0]
 	a[1] -= v[1]
 	a[2] -= v[2]
@@ -137,7 +137,7 @@ func (it *item) release(next *version) bool {
 	slot := it.id.slot()
 	it.verdict, it.dead = done, next.live.has(slot)
 	if it.dead {
-		next.give(&it.claim.Need)
+		next.addRoom(&it.claim.Need)
 		next.live.toggle(slot)
 	}
 	return it.dead
@@ -187,7 +187,7 @@ func (s *Scheduler) admit(tx *Txn, it *item, old, next *version, at table) verdi
 	case !s.place(tx, it, nil, &next.live, at, old.seq+1):
 		return full
 	}
-	next.take(&it.claim.Need)
+	next.subRoom(&it.claim.Need)
 	next.live.toggle(it.id.slot())
 	it.verdict = done
 	return done
@@ -229,7 +229,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			return notLive
 		}
 		rec := &tx.gone[int(lead.gone)+i]
-		give(&b.free, &rec.need)
+		add(&b.free, &rec.need)
 		given = given.Add(rec.need)
 		b.live.toggle(a.slot())
 		if cur.ext != nil && cur.ext.after != nil {
@@ -251,7 +251,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 				b.culprit = culprit{id: a, precedence: rec.tally.precedence, claimed: it.claim.Precedence}
 				return notLower
 			}
-			give(&b.free, &rec.need)
+			add(&b.free, &rec.need)
 			b.live.toggle(a.slot())
 			divisible = divisible || rec.tally.owner.limits.Divisible
 			victims = append(victims, leaver{a, rec.need, tx.until(), s.owner})
@@ -268,7 +268,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	room := b.free
 	if len(b.reserved) > 0 {
 		// Reservations do not keep the room of the exchanged allocations.
-		take(&room, &given)
+		sub(&room, &given)
 		room = b.reserved.room(&room, lowest, id).Add(given)
 	}
 	if !resources.Fits(&sum, &room) {
@@ -277,7 +277,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	}
 	if divisible {
 		var ok bool
-		take(&room, &sum)
+		sub(&room, &sum)
 		if victims, ok = s.divide(tx, unit, &room, victims, b, at, old.seq+1); !ok {
 			return full
 		}
@@ -312,7 +312,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 		if !s.place(tx, it, ext, &b.live, at, old.seq+1) {
 			return full
 		}
-		take(&b.free, &it.claim.Need)
+		sub(&b.free, &it.claim.Need)
 		b.live.toggle(it.id.slot())
 		it.verdict = done
 	}

@@ -39,7 +39,7 @@ func TestIndex_PassesByNoRoom(t *testing.T) {
 			"take": func(t *rapid.T) {
 				i := rapid.IntRange(0, n-1).Draw(t, "machine")
 				if need := vector(t, 100); resources.Fits(&need, &free[i]) {
-					take(&free[i], &need)
+					sub(&free[i], &need)
 					x.lower(i)
 				}
 			},

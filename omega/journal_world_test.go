@@ -63,7 +63,7 @@ func (w *journalWorld) keep(s *omega.Scheduler, err error) {
 	}
 }
 
-// succeed registers, replaces, takes or ends schedulers.
+// nextVersion registers, replaces, takes or ends schedulers.
 func (w *journalWorld) succeed(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
 	limits := omega.Limits{Lowest: -2, Highest: 4, Divisible: rapid.Bool().Draw(t, "divisible")}

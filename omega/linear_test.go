@@ -140,10 +140,10 @@ func (c *client) act() error {
 	case roll == 5 && len(c.gone) > 0:
 		release = &c.gone[c.rng.IntN(len(c.gone))]
 	case roll >= 10:
-		if prey := c.shown[c.rng.IntN(linearClients)].Load(); prey != nil && prey.part.rank < 3 {
-			op.victim = prey.part
-			op.claims = []part{c.part(int(prey.part.machine), prey.part.rank+1)}
-			tx.Claim(c.claim(op.claims[0], prey.id))
+		if victim := c.shown[c.rng.IntN(linearClients)].Load(); victim != nil && victim.part.rank < 3 {
+			op.victim = victim.part
+			op.claims = []part{c.part(int(victim.part.machine), victim.part.rank+1)}
+			tx.Claim(c.claim(op.claims[0], victim.id))
 		}
 	}
 	if release == nil && op.victim.number == 0 {

@@ -206,9 +206,9 @@ func (v *version) fits(need *resources.Vector) bool {
 	return low.fits(&v.room) && high.fits(&v.live.wide.room)
 }
 
-// give and take change the room of v by a need that fits in the machine. V is in no word
+// addRoom and subRoom change the room of v by a need that fits in the machine. V is in no word
 // yet.
-func (v *version) give(need *resources.Vector) {
+func (v *version) addRoom(need *resources.Vector) {
 	low, high := halves(need)
 	v.room.add(low)
 	if v.live.wide != nil {
@@ -216,7 +216,7 @@ func (v *version) give(need *resources.Vector) {
 	}
 }
 
-func (v *version) take(need *resources.Vector) {
+func (v *version) subRoom(need *resources.Vector) {
 	low, high := halves(need)
 	v.room.sub(low)
 	if v.live.wide != nil {
@@ -250,9 +250,9 @@ func (h *half) fits(room *half) bool {
 // object is a version with its maker, for words to point to.
 type object = reclaim.Object[version]
 
-// succeed returns an object with a version that follows old in the given epoch and
+// nextVersion returns an object with a version that follows old in the given epoch and
 // differs from it in nothing else yet. The object is never used again.
-func (c *Cell) succeed(old *version, epoch uint16) *object {
+func (c *Cell) nextVersion(old *version, epoch uint16) *object {
 	next := objectFor(old)
 	next.V.follow(old)
 	c.date(&next.V, old, epoch)

@@ -32,7 +32,7 @@ func TestFollow_LeavesNothingOfAnEarlierUse(t *testing.T) {
 		used.past.Store(&past{})
 		used.follow(old)
 		cell.date(&used, old, epoch)
-		fresh := &cell.succeed(old, epoch).V
+		fresh := &cell.nextVersion(old, epoch).V
 		require.Equal(t, fresh.past.Load(), used.past.Load())
 		fresh.past.Store(nil)
 		used.past.Store(nil)
@@ -96,13 +96,13 @@ func TestVersion_HasRoomAndSlotsOfItsOwn(t *testing.T) {
 			"take": func(*rapid.T) {
 				need := amounts(&free)
 				require.True(t, now.fits(&need))
-				now.take(&need)
+				now.subRoom(&need)
 				free, _ = free.Sub(need)
 				used = used.Add(need)
 			},
 			"give": func(*rapid.T) {
 				need := amounts(&used)
-				now.give(&need)
+				now.addRoom(&need)
 				free = free.Add(need)
 				used, _ = used.Sub(need)
 			},

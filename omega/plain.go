@@ -94,7 +94,7 @@ func (s *Scheduler) end(tx *Txn, it *item, own slot) {
 		}
 		next.V.follow(old)
 		c.date(&next.V, old, c.present())
-		next.V.give(&it.claim.Need)
+		next.V.addRoom(&it.claim.Need)
 		next.V.live.toggle(slot)
 		it.dead = s.swap(tx, node, w, raw, old, next)
 	}

@@ -102,7 +102,7 @@ func (p *preparing) unit(i, n int) bool {
 	lead, v := &items[0], done
 	p.culprit = culprit{}
 	if len(lead.from) > 0 {
-		v, p.culprit = s.take(p.tx, lead)
+		v, p.culprit = s.takeExchanged(p.tx, lead)
 	}
 	if v == done {
 		v = p.permitted(items)
@@ -205,9 +205,9 @@ func (p *preparing) within(unit []item) bool {
 	return after.Fits(*o.limits.Held)
 }
 
-// take finds what lead exchanges, and says whether the scheduler may, and which
+// takeExchanged finds what lead exchanges, and says whether the scheduler may, and which
 // allocation it may not.
-func (s *Scheduler) take(tx *Txn, lead *item) (verdict, culprit) {
+func (s *Scheduler) takeExchanged(tx *Txn, lead *item) (verdict, culprit) {
 	lead.gone = int32(len(tx.gone))
 	for _, a := range lead.from {
 		rec, ok := s.cell.record(a)
@@ -226,7 +226,7 @@ func (s *Scheduler) take(tx *Txn, lead *item) (verdict, culprit) {
 }
 
 // charge sets the tally that a claim is charged to, and its grantee. It makes room for
-// the records of its victims, behind the records that take has put there of what it
+// the records of its victims, behind the records that takeExchanged has put there of what it
 // exchanges.
 func (s *Scheduler) charge(tx *Txn, it *item) {
 	if it.claim.Grantee != nil {

@@ -105,8 +105,8 @@ func (d *restorer) allocations(node uint32, v *version) {
 				v.spec.Name, d.named.Format(rec.need), d.named.Format(v.free()))
 			return
 		}
-		v.take(&rec.need)
-		give(rec.used, &rec.need)
+		v.subRoom(&rec.need)
+		add(rec.used, &rec.need)
 		d.hold(node, slot, seq, rec)
 		live, next = append(live, slot), slot+1
 	}

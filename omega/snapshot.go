@@ -328,7 +328,7 @@ func (s *Snapshot) Take(m MachineID, need resources.Vector) bool {
 }
 
 func (s *Snapshot) take(node int, need *resources.Vector) {
-	take(&s.free[node], need)
+	sub(&s.free[node], need)
 	s.taken[node/64] |= 1 << (node % 64)
 	s.index.lower(node)
 }

@@ -104,7 +104,7 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 	}
 	w := cell.words.at(node)
 	raw, old := settle(w)
-	next := cell.succeed(old, 0)
+	next := cell.nextVersion(old, 0)
 	next.V.room[0]--
 
 	cell.opening(node)
@@ -212,7 +212,7 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 	for _, node := range nodes {
 		w := cell.words.at(node)
 		old := load(w)
-		next := cell.succeed(old, 0)
+		next := cell.nextVersion(old, 0)
 		next.V.room[0] -= 3
 		next.V.op = g
 		next.V.prev.Store(w.Keep())

@@ -51,7 +51,7 @@ func (t *Txn) checkClaims(s *Scheduler) error {
 		}
 		// Neither the sum before nor the need is more than 2^62, so that an overflow is negative.
 		// Check refuses that.
-		give(&sum, &it.claim.Need)
+		add(&sum, &it.claim.Need)
 		all := sum[0] | sum[1] | sum[2] | sum[3] | sum[4] | sum[5] | sum[6] | sum[7]
 		if uint64(all) > uint64(resources.MaxQuantity) && sum.Check() != nil {
 			return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
