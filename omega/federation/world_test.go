@@ -1,7 +1,6 @@
 package federation_test
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -77,26 +76,6 @@ type back struct {
 	due    time.Time
 }
 
-type event struct {
-	at  time.Time
-	seq int
-	do  func()
-}
-
-type agenda []event
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, k int) bool {
-	return a[i].at.Before(a[k].at) || a[i].at.Equal(a[k].at) && a[i].seq < a[k].seq
-}
-func (a agenda) Swap(i, k int) { a[i], a[k] = a[k], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(event)) }
-func (a *agenda) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
-}
-
 var start = time.Unix(1_000_000, 0)
 
 // newWorld returns a world with the given machines in each cell.
@@ -169,24 +148,6 @@ func (w *world) makeVerifier(local int, global string, s *omega.Scheduler, recor
 	b := &back{Verifier: v, local: local, global: global}
 	w.sites[key] = b
 	w.stepVerifier(b)
-}
-
-// after has something done later.
-func (w *world) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
-
-func (w *world) at(t time.Time, do func()) {
-	w.pushed++
-	heap.Push(&w.todo, event{t, w.pushed, do})
-}
-
-// until lets time pass.
-func (w *world) until(end time.Time) {
-	for len(w.todo) > 0 && !w.todo[0].at.After(end) {
-		e := heap.Pop(&w.todo).(event)
-		w.now = e.at
-		e.do()
-	}
-	w.now = end
 }
 
 // send gives messages to the network.
@@ -429,38 +390,6 @@ func slots(n int, capacity int64) []resources.Vector {
 // ssd is a requirement.
 func ssd() []locality.Predicate {
 	return []locality.Predicate{locality.Equal("disk", locality.Text("ssd"))}
-}
-
-var errStore = errors.New("store: not reached")
-
-// doubtful is a store that now and then cannot tell the outcome of a commit, whether or not
-// it has applied it, and now and then fails without a change.
-type doubtful struct {
-	omega.Local
-	world   *world
-	tx      *omega.Txn // in doubt
-	applied bool
-	granted int
-}
-
-func (d *doubtful) Commit(ctx context.Context, tx *omega.Txn) (granted int, err error) {
-	require.True(d.world.t, d.tx == nil || d.tx == tx, "another commit while one is in doubt")
-	if d.tx == nil && d.world.rand.Float64() < d.world.doubt/4 {
-		return 0, errStore
-	}
-	if !d.applied && d.world.rand.Float64() < 0.5 {
-		if d.granted, err = d.Local.Commit(ctx, tx); err != nil {
-			d.tx = nil
-			return 0, err
-		}
-		d.applied = true
-	}
-	if !d.applied || d.world.rand.Float64() < d.world.doubt {
-		d.tx = tx
-		return 0, fmt.Errorf("store: no answer: %w", omega.ErrOutcome)
-	}
-	d.tx, d.applied = nil, false
-	return d.granted, nil
 }
 
 // claim takes the first machine of a scheduler's cell.
