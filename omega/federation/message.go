@@ -50,8 +50,9 @@ type launch struct {
 // lower precedence, and allocations of users above their fair share.
 type seek struct {
 	Grace time.Duration
-	// Among are the machines that meet the requirements of the task, nil for all.
-	Among omega.Mask `json:",omitempty"`
+	// Among are the machines that meet the requirements of the task, nil for all. An empty
+	// mask is none, so it is not left out.
+	Among omega.Mask
 	// Total is the capacity of the other cells, and Users have their usage there; without
 	// users only precedence counts.
 	Total resources.Vector
@@ -171,10 +172,17 @@ func (a *ask) check(from string) error {
 	if a.Number == 0 && len(a.Launches) > 0 {
 		return invalid("request from %s: %d launches in a batch without a number", fault.Quote(from), len(a.Launches))
 	}
+	if a.Number != 0 && a.Settled >= a.Number {
+		return invalid("request from %s: batch %d, and batches up to %d are settled: want a later batch", fault.Quote(from), a.Number, a.Settled)
+	}
+	tasks := make(map[Task]struct{}, len(a.Launches))
 	for i := range a.Launches {
 		l := &a.Launches[i]
 		if l.Task.Index < 0 || l.Task.Index >= maxTasks || l.Gang < 0 {
 			return invalid("request from %s: task %v of gang %d, want numbers from 0 up", fault.Quote(from), l.Task, l.Gang)
+		}
+		if tasks[l.Task] = struct{}{}; len(tasks) == i {
+			return invalid("request from %s: two launches of task %v, want one", fault.Quote(from), l.Task)
 		}
 	}
 	return nil
@@ -183,6 +191,16 @@ func (a *ask) check(from string) error {
 func (t *tell) check(from string) error {
 	if t.Incarnation == 0 {
 		return invalid("report from %s: incarnation 0, want 1 or more", fault.Quote(from))
+	}
+	for _, e := range t.List {
+		if e.Kind != Started && e.Kind != Ended {
+			return invalid("report from %s: list with task %v that is %v, want started or ended", fault.Quote(from), e.Task, e.Kind)
+		}
+	}
+	for _, n := range t.Notices {
+		if n.Event.Kind != Ended && n.Event.Kind != Returned {
+			return invalid("report from %s: notice of task %v that is %v, want ended or returned", fault.Quote(from), n.Event.Task, n.Event.Kind)
+		}
 	}
 	for i := range t.Machines {
 		if err := t.Machines[i].check(from); err != nil {

@@ -126,3 +126,21 @@ func TestGlobal_PreemptsOnlyWhereRequirementsAreMet(t *testing.T) {
 	require.Len(t, node, 1)
 	require.EqualValues(t, 1, node[0].Node())
 }
+
+// A local master without a machine that is known has none that meets requirements: a task
+// with requirements starts on no machine that is added before the next heartbeat.
+func TestGlobal_SeeksOnNoMachineThatItDoesNotKnow(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(0, 1))
+	w.grace = omega.AtOnce
+	w.begin()
+	w.until(start.Add(time.Second))
+	id, err := w.cells[0].Add(omega.Machine{Name: "m0", Capacity: resources.Vector{1}})
+	require.NoError(t, err)
+	w.submit(w.globals[0], federation.Job{Name: "j", User: "u", Tasks: 1, Need: resources.Vector{1}, Require: ssd()})
+	w.until(w.now.Add(3 * w.heartbeat))
+	require.Empty(t, w.runs)
+
+	require.NoError(t, w.cells[0].SetAttributes(id, map[string]string{"disk": "ssd"}))
+	w.until(w.now.Add(3 * w.heartbeat))
+	require.Len(t, w.runs, 1)
+}

@@ -67,7 +67,7 @@ func (g *Global) seekAt(s *site, u *user, l *lane) {
 	j.waiting = j.waiting[:last]
 	how := &seek{Grace: g.cfg.Grace}
 	if l.class.where != nil {
-		how.Among = l.class.where[s.index].Words(nil)
+		how.Among = l.class.where[s.index].Words([]uint64{}) // not nil, also where no machine is known
 	}
 	if g.cfg.Weights != nil {
 		how.Total, how.Users = g.stakes(u, s, j.Need)
