@@ -1,6 +1,7 @@
 package federation_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -143,4 +144,49 @@ func TestGlobal_SeeksOnNoMachineThatItDoesNotKnow(t *testing.T) {
 	require.NoError(t, w.cells[0].SetAttributes(id, map[string]string{"disk": "ssd"}))
 	w.until(w.now.Add(3 * w.heartbeat))
 	require.Len(t, w.runs, 1)
+}
+
+// A task for which nothing can be preempted does not keep the other tasks of its user from
+// seeking.
+func TestGlobal_SeeksForEachLaneInTurn(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 2, slots(1, 1), slots(1, 1))
+	w.grace = time.Second
+	w.begin()
+	w.until(start.Add(time.Second))
+	w.submit(w.globals[0], federation.Job{Name: "low", User: "a", Tasks: 2, Need: resources.Vector{1}})
+	w.until(w.now.Add(time.Second))
+	require.Len(t, w.runs, 2)
+	for i, need := range []int64{100, 50, 1} {
+		w.submit(w.globals[1], federation.Job{Name: fmt.Sprint(need), User: "b", Tasks: 1, Need: resources.Vector{need}, Precedence: omega.Precedence(5 - i)})
+	}
+	w.until(w.now.Add(10 * time.Second))
+	require.NotEmpty(t, w.runs[federation.Task{Job: "1"}])
+	require.Len(t, w.runs, 2)
+	w.check()
+}
+
+// A local master that does not answer does not keep a user from seeking at the others.
+func TestGlobal_SeeksPastASilentLocalMaster(t *testing.T) {
+	for local := range 2 {
+		w := newWorld(t, 1, network{delay: time.Millisecond}, 2, slots(1, 1), slots(1, 1))
+		w.grace = time.Second
+		w.begin()
+		w.until(start.Add(time.Second))
+		w.submit(w.globals[0], federation.Job{Name: "low", User: "a", Tasks: 2, Need: resources.Vector{1}})
+		w.until(w.now.Add(time.Second))
+		require.Len(t, w.runs, 2)
+		key := fmt.Sprintf("local-%d/global-1", local)
+		delete(w.sites, key) // messages to it are lost
+		// One task may be launched there, since it looks free, and one may seek there.
+		w.submit(w.globals[1], federation.Job{Name: "high", User: "b", Tasks: 3, Need: resources.Vector{1}, Precedence: 5})
+		w.until(w.now.Add(30 * time.Second))
+		high := 0
+		for task, at := range w.runs {
+			if task.Job == "high" {
+				require.Equal(t, fmt.Sprintf("local-%d/global-1", 1-local), at)
+				high++
+			}
+		}
+		require.Equal(t, 1, high, local)
+	}
 }

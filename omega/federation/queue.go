@@ -73,9 +73,10 @@ type user struct {
 	jobs   int
 	lanes  []*lane
 
-	seeking  *site     // that was asked to preempt for a task of the user
-	sought   int       // sites that were asked in a row, and refused
-	soughtAt time.Time // when the last one was asked
+	seeking     *site     // that was asked to preempt for a task of the user
+	sought      int       // sites that were asked in a row for a lane, and refused
+	soughtLanes int       // lanes that all sites refused in a row
+	soughtAt    time.Time // when the last one was asked
 }
 
 // lane is jobs of one class, the oldest first. Matching looks at the first alone: the others

@@ -11,26 +11,37 @@ import (
 )
 
 // seek asks for preemption where tasks fit nowhere: for each user at most one local master
-// at a time, and after all have refused not before the timeout. It returns when it is to
-// be called again.
+// at a time, and after all have refused a lane, for the next lane. After all have refused
+// all lanes it begins anew, not before the timeout. It returns when it is to be called again.
 func (g *Global) seek(now time.Time) (next time.Time) {
 	if g.cfg.Grace == 0 {
 		return next
 	}
 	for _, u := range g.order.users {
-		if u == nil || u.seeking != nil {
+		if u == nil {
 			continue
 		}
-		l := u.nextSingle()
-		if l == nil {
-			continue
+		if u.seeking != nil {
+			if !u.seeking.silent {
+				continue
+			}
+			u.seeking = nil // the others may have room
+			u.sought++
+		}
+		if u.sought >= len(g.sites) && u.soughtLanes+1 < u.singles() {
+			u.sought = 0
+			u.soughtLanes++
 		}
 		if u.sought >= len(g.sites) {
-			if again := u.soughtAt.Add(g.cfg.Timeout); now.Before(again) {
+			if again := u.soughtAt.Add(g.cfg.Timeout); now.Before(again) && u.singles() > 0 {
 				next = earlier(next, again)
 				continue
 			}
-			u.sought = 0
+			u.sought, u.soughtLanes = 0, 0
+		}
+		l := u.single(u.soughtLanes)
+		if l == nil {
+			continue
 		}
 		for ; u.sought < len(g.sites); u.sought++ {
 			if s := g.sites[(u.handle.Index()+u.sought)%len(g.sites)]; !s.unlisted() && !s.silent {
@@ -45,18 +56,52 @@ func (g *Global) seek(now time.Time) (next time.Time) {
 	return next
 }
 
-// nextSingle returns the user's first lane without a gang, by precedence, then by
-// age. It returns nil if there is none.
-func (u *user) nextSingle() (next *lane) {
+// singles returns the number of the user's lanes without a gang.
+func (u *user) singles() (n int) {
 	for _, l := range u.lanes {
-		if l.class.gang > 0 {
-			continue
-		}
-		if next == nil || l.class.order > next.class.order || l.class.order == next.class.order && l.jobs[0].seq < next.jobs[0].seq {
-			next = l
+		if l.class.gang == 0 {
+			n++
 		}
 	}
-	return next
+	return n
+}
+
+// single returns the user's lane without a gang that is number n by precedence, and then by
+// age. It begins anew after the last one, and returns nil if there is none. Cost: O(lanes) for
+// the first, O(lanes log lanes) for others.
+func (u *user) single(n int) (next *lane) {
+	if n == 0 {
+		for _, l := range u.lanes {
+			if l.class.gang == 0 && (next == nil || l.before(next)) {
+				next = l
+			}
+		}
+		return next
+	}
+	var all []*lane
+	for _, l := range u.lanes {
+		if l.class.gang == 0 {
+			all = append(all, l)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b *lane) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	return all[n%len(all)]
+}
+
+// before reports whether l comes before another lane, by precedence and then by age.
+func (l *lane) before(other *lane) bool {
+	if l.class.order != other.class.order {
+		return l.class.order > other.class.order
+	}
+	return l.jobs[0].seq < other.jobs[0].seq
 }
 
 // seekAt sends the next task of a lane to a site, as a batch of its own.
@@ -141,17 +186,22 @@ func (g *Global) weight(name string) float64 {
 // sought follows the answer of a site that was asked to preempt.
 func (g *Global) sought(s *site, e *entry, id omega.AllocationID) {
 	u := e.job.user
-	u.seeking = nil
+	asked := u.seeking == s // else it was silent, and another one is asked meanwhile
+	if asked {
+		u.seeking = nil
+	}
 	switch {
 	case id != (omega.AllocationID{}):
-		u.sought = 0
+		u.sought, u.soughtLanes = 0, 0
 		if !e.done {
 			e.job.tasks[e.index].phase = running
 			g.stats.Running++
 			g.events = append(g.events, Event{Task{e.job.Name, int(e.index)}, Started, s.name, id})
 		}
 	case !e.done:
-		u.sought++
+		if asked {
+			u.sought++
+		}
 		g.stats.Refused++
 		g.requeue(e.job, e.index)
 	}

@@ -182,7 +182,10 @@ func (w *world) deliver(m federation.Message) {
 		w.stepGlobal(f)
 		return
 	}
-	b := w.sites[m.To+"/"+m.From]
+	b, ok := w.sites[m.To+"/"+m.From]
+	if !ok {
+		return // it is dead
+	}
 	require.NoError(w.t, b.Receive(m))
 	w.stepVerifier(b)
 }
