@@ -113,7 +113,7 @@ func open(ctx context.Context, page *serve.Page, name string, net *network, r *r
 					running.Add(1)
 					time.AfterFunc(length, func() { // the work
 						defer running.Done()
-						if err := v.Done(e.Task, true); err != nil {
+						if err := v.Done(e, true); err != nil {
 							fmt.Fprintln(os.Stderr, "federation:", err)
 						}
 					})

@@ -110,7 +110,7 @@ func (v *Verifier) finish(f finished) {
 	v.mu.Lock()
 	r := v.tasks[f.task]
 	v.mu.Unlock()
-	if r == nil || r.Kind == Ended {
+	if r == nil || r.Kind == Ended || r.Allocation != f.allocation {
 		return // of two calls one counts
 	}
 	v.queue = append(v.queue, work{release: r.Allocation})

@@ -132,8 +132,8 @@ func TestReceive_NamesTheSenderThatItDoesNotKnow(t *testing.T) {
 	require.ErrorIs(t, b.Receive(ask("global-1", "local-0")), federation.ErrUnknown)
 	require.ErrorIs(t, b.Receive(ask("global-0", "local-1")), federation.ErrUnknown)
 	require.ErrorIs(t, b.Receive(tell("global-0", "local-0")), federation.ErrInvalid)
-	require.ErrorIs(t, b.Done(federation.Task{Job: "none", Index: 7}, true), federation.ErrUnknown)
-	require.ErrorContains(t, b.Done(federation.Task{Job: "none", Index: 7}, true), `task "none"[7]: it does not run on local master "local-0"`)
+	require.ErrorIs(t, b.Done(federation.Event{Task: federation.Task{Job: "none", Index: 7}}, true), federation.ErrUnknown)
+	require.ErrorContains(t, b.Done(federation.Event{Task: federation.Task{Job: "none", Index: 7}}, true), `task "none"[7]: its run with allocation 0/0/0 is not in progress on local master "local-0"`)
 }
 
 // A wrong answer is an error that names it, and the rest of the message is followed.
@@ -190,7 +190,7 @@ func TestVerifier_StopsWhenItIsSuperseded(t *testing.T) {
 	w.submit(w.globals[0], federation.Job{Name: "j", User: "u", Tasks: 1, Need: resources.Vector{1}})
 	w.until(w.now.Add(time.Second))
 	w.failVerifier(old)
-	require.NoError(t, old.Done(federation.Task{Job: "j"}, true))
+	require.NoError(t, old.Done(w.told[federation.Task{Job: "j"}], true))
 	_, _, err := old.Step(context.Background(), w.now)
 	require.ErrorIs(t, err, federation.ErrSuperseded)
 	w.until(w.now.Add(time.Minute))

@@ -99,7 +99,7 @@ func TestGlobal_IgnoresOlderStates(t *testing.T) {
 	require.Len(t, w.runs, 1)
 
 	delete(w.runs, federation.Task{Job: "first"})
-	require.NoError(t, b.Done(federation.Task{Job: "first"}, true))
+	require.NoError(t, b.Done(w.told[federation.Task{Job: "first"}], true))
 	w.ended[federation.Task{Job: "first"}] = true
 	freed, _, err := b.Step(context.Background(), w.now) // the machine is free again
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestVerifier_ReportsAChangeOnce(t *testing.T) {
 		require.NotEmpty(t, w.runs[task])
 		delete(w.runs, task)
 		w.ended[task] = true
-		require.NoError(t, b.Done(task, true))
+		require.NoError(t, b.Done(w.told[task], true))
 		reply, _, err := b.Step(t.Context(), w.now)
 		require.NoError(t, err)
 		require.Len(t, reply, 1)
@@ -169,4 +169,35 @@ func TestGlobal_TriesAMachineAgainThatLooksFree(t *testing.T) {
 	w.finish(federation.Task{Job: "a"}, true)
 	w.until(w.now.Add(2 * w.heartbeat))
 	require.Contains(t, w.runs, federation.Task{Job: "b"})
+}
+
+// A run is over once: that it was told so late, or twice, does not end the next run of the task.
+func TestVerifier_EndsARunOnce(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	b, task := w.sites["local-0/global-0"], federation.Task{Job: "j"}
+	w.submit(w.globals[0], federation.Job{Name: "j", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	w.until(w.now.Add(time.Second))
+	first := w.told[task]
+	w.finish(task, false)
+	w.until(w.now.Add(time.Second))
+	require.NotEmpty(t, w.runs[task])
+	require.NotEqual(t, first.Allocation, w.told[task].Allocation)
+
+	require.ErrorIs(t, b.Done(first, true), federation.ErrUnknown)
+	w.stepVerifier(b)
+	w.until(w.now.Add(3 * w.heartbeat))
+	require.NotEmpty(t, w.runs[task])
+	require.Equal(t, 1, w.globals[0].Stats().Running)
+
+	second := w.told[task]
+	require.NoError(t, b.Done(second, true))
+	require.NoError(t, b.Done(second, false), "both before the step, of which the first counts")
+	delete(w.runs, task)
+	w.ended[task] = true
+	w.stepVerifier(b)
+	w.until(w.now.Add(3 * w.heartbeat))
+	require.Zero(t, w.globals[0].Stats().Waiting+w.globals[0].Stats().Running)
+	w.check()
 }

@@ -79,10 +79,10 @@ func TestRun_SchedulesOnGoroutines(t *testing.T) {
 					Notify: func(e federation.Event) {
 						switch e.Kind {
 						case federation.Started:
-							timers[e.Task] = time.AfterFunc(time.Second, func() { _ = v.Done(e.Task, true) })
+							timers[e.Task] = time.AfterFunc(time.Second, func() { _ = v.Done(e, true) })
 						case federation.Stopping:
 							timers[e.Task].Stop()
-							_ = v.Done(e.Task, false)
+							_ = v.Done(e, false)
 						}
 					},
 				})

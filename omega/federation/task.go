@@ -102,7 +102,7 @@ const (
 	// Started: the task was granted its room. A runner starts it when
 	// [omega.Cell.ReadyAt] says so.
 	Started Kind = iota + 1
-	// Stopping: the task was preempted. A runner stops it and calls [Verifier.Done].
+	// Stopping: the task was preempted. A runner stops it and calls [Verifier.Done] with this event.
 	Stopping
 	// Ended: the task is finished.
 	Ended

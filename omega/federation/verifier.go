@@ -104,8 +104,9 @@ type record struct {
 
 // finished is a call of Done.
 type finished struct {
-	task     Task
-	complete bool
+	task       Task
+	allocation omega.AllocationID
+	complete   bool
 }
 
 // NewVerifier returns the verifier of a local master. An allocation of the scheduler
@@ -199,20 +200,22 @@ func (v *Verifier) Receive(m Message) error {
 	return nil
 }
 
-// Done tells that a task does not run any more: it is complete, or it was stopped or has
-// failed and goes back to the queue of the global master. Its room is released at the
-// next step. Errors: [ErrUnknown] for a task that does not run here.
-func (v *Verifier) Done(t Task, complete bool) error {
+// Done tells that a run of a task is over: the task is complete, or it was stopped or has
+// failed and goes back to the queue of the global master. The run is the event that told of
+// its start, of which Task and Allocation count. Its room is released at the next step.
+// Errors: [ErrUnknown] for a run that is not in progress here, such as one that was over
+// before the task was started again.
+func (v *Verifier) Done(run Event, complete bool) error {
 	if v == nil {
 		return absent("verifier")
 	}
 	v.mu.Lock()
-	r := v.tasks[t]
-	if r == nil || r.Kind == Ended {
+	r := v.tasks[run.Task]
+	if r == nil || r.Kind == Ended || r.Allocation != run.Allocation {
 		v.mu.Unlock()
-		return unknown("task %v: it does not run on local master %s", t, fault.Quote(v.local.Name))
+		return unknown("task %v: its run with allocation %v is not in progress on local master %s", run.Task, run.Allocation, fault.Quote(v.local.Name))
 	}
-	v.over = append(v.over, finished{t, complete})
+	v.over = append(v.over, finished{run.Task, run.Allocation, complete})
 	v.mu.Unlock()
 	v.signal()
 	return nil

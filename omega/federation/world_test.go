@@ -47,9 +47,10 @@ type world struct {
 	jobs    map[string]federation.Job
 
 	// What is true of tasks, whatever masters think.
-	runs  map[federation.Task]string // where a task runs now: "local/global"
-	ended map[federation.Task]bool   // a runner has completed it
-	count int                        // starts
+	runs  map[federation.Task]string           // where a task runs now: "local/global"
+	told  map[federation.Task]federation.Event // the last start of a task
+	ended map[federation.Task]bool             // a runner has completed it
+	count int                                  // starts
 	// started, if not nil, is told of each start.
 	started func(federation.Event)
 	lies    bool // messages may say anything
@@ -85,7 +86,7 @@ func newWorld(t testing.TB, seed uint64, net network, globals int, machines ...[
 		t: t, rand: rand.New(rand.NewPCG(seed, 1)), net: net, now: start, heartbeat: 10 * time.Second, timeout: time.Second,
 		limits: omega.Limits{Lowest: -10, Highest: 10},
 		sites:  map[string]*back{}, jobs: map[string]federation.Job{},
-		runs: map[federation.Task]string{}, ended: map[federation.Task]bool{},
+		runs: map[federation.Task]string{}, told: map[federation.Task]federation.Event{}, ended: map[federation.Task]bool{},
 	}
 	for i := range globals {
 		w.globals = append(w.globals, &front{name: fmt.Sprintf("global-%d", i), told: map[federation.Task]bool{}})
@@ -246,7 +247,7 @@ func (w *world) run(key string, e federation.Event) {
 	case federation.Started:
 		require.Empty(w.t, w.runs[e.Task], "%v starts at %s and runs already", e.Task, key)
 		require.False(w.t, w.ended[e.Task], "%v starts at %s and has ended", e.Task, key)
-		w.runs[e.Task] = key
+		w.runs[e.Task], w.told[e.Task] = key, e
 		w.count++
 		if w.started != nil {
 			w.started(e)
@@ -276,7 +277,7 @@ func (w *world) finish(t federation.Task, complete bool) {
 	b := w.sites[w.runs[t]]
 	delete(w.runs, t)
 	w.ended[t] = complete
-	require.NoError(w.t, b.Done(t, complete))
+	require.NoError(w.t, b.Done(w.told[t], complete))
 	w.stepVerifier(b)
 }
 

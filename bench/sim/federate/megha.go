@@ -71,7 +71,7 @@ type happening struct {
 	message federation.Message
 	global  int32 // of a message or a time, -1 for none
 	site    int32
-	task    federation.Task
+	run     federation.Event
 	ends    bool
 }
 
@@ -130,7 +130,7 @@ func (m *megha) heard(at int32, e federation.Event) {
 	}
 	job := m.names[e.Task.Job]
 	m.meter.started(job, m.now-m.warm)
-	m.queue.Push(m.now+m.meter.jobs[job].Lengths[e.Task.Index], happening{site: at, task: e.Task, ends: true})
+	m.queue.Push(m.now+m.meter.jobs[job].Lengths[e.Task.Index], happening{site: at, run: e, ends: true})
 }
 
 func (m *megha) run(ctx context.Context) error {
@@ -183,10 +183,10 @@ func (m *megha) submit(job int) error {
 func (m *megha) follow(ctx context.Context, h *happening) error {
 	switch {
 	case h.ends:
-		job := m.names[h.task.Job]
+		job := m.names[h.run.Task.Job]
 		m.running--
 		m.meter.ended(job, m.now-m.warm)
-		if err := m.sites[h.site].verifier.Done(h.task, true); err != nil {
+		if err := m.sites[h.site].verifier.Done(h.run, true); err != nil {
 			return err
 		}
 		return m.stepSite(ctx, h.site)
