@@ -253,7 +253,10 @@ func (c *Cell) applyDone(at Entry, own []sending, mine bool) {
 // written at a time: its goroutine has the token, or waits for it.
 func (c *Cell) checkpoint(done chan<- error, token bool) {
 	c.unsaved = 0
-	at, header, cut := c.state.at, c.state.header(), c.state.cell.Cut()
+	c.mu.Lock()
+	header := c.state.header() // Board.Next adds tables to the state, on any goroutine
+	c.mu.Unlock()
+	at, cut := c.state.at, c.state.cell.Cut()
 	c.running.Go(func() {
 		if !token {
 			select {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -237,6 +238,36 @@ func TestBoard_RefusesWhatNoNoteIs(t *testing.T) {
 		}
 		require.NoError(t, b.Post(t.Context(), many...))
 		require.Len(t, tallies(t, cell, b), 1000)
+		closeAll(t, cell)
+	})
+}
+
+// A checkpoint may be written while boards are asked for the first time.
+func TestBoard_IsAskedForDuringACheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell := open(t, newSim(1).Client(), expiring(1))
+		b := board(t, cell)
+		require.NoError(t, b.Post(t.Context(), journal.Note{Key: "t", Amount: unit(1), Most: unit(6)}))
+		now, stop := context.WithCancel(t.Context())
+		stop()
+		asked := make(chan error, 1)
+		go func() {
+			for i := range 3_000 {
+				b, err := cell.Board(t.Context(), fmt.Sprint("board-", i))
+				if err == nil {
+					_, _, err = b.Next(now, 0)
+				}
+				if !errors.Is(err, context.Canceled) {
+					asked <- err
+					return
+				}
+			}
+			asked <- nil
+		}()
+		for range 20 {
+			require.NoError(t, cell.Checkpoint(t.Context()))
+		}
+		require.NoError(t, <-asked)
 		closeAll(t, cell)
 	})
 }

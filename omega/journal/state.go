@@ -30,7 +30,7 @@ type state struct {
 	version  byte                 // of the latest entries
 	sessions map[Position]session // by the position of the entry that began each
 	expired  []Position           // that may have left schedulers, in the order in which they ended
-	boards   map[string]*table    // by name
+	boards   map[string]*table    // by name; Board.Next adds empty ones, also with the mutex held
 }
 
 // check holds the checks at a position.
