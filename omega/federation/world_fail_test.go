@@ -3,9 +3,10 @@ package federation_test
 import (
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/federation"
-	"github.com/stretchr/testify/require"
 )
 
 // failGlobal replaces a global master. The user submits again what it has not heard the

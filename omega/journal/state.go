@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -119,7 +120,7 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	b := make([]byte, len(magic)+1+8+4+4+4)
 	if _, err := io.ReadFull(in, b); err != nil {
-		return nil, fmt.Errorf("%w: checkpoint: %w", ErrDamaged, err)
+		return nil, unread("header", err)
 	}
 	if string(b[:len(magic)]) != magic {
 		return nil, fmt.Errorf("%w: checkpoint begins with %q, want %q", ErrDamaged, b[:len(magic)], magic)
@@ -135,7 +136,7 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 	n := int(count)
 	table := make([]byte, size*n+4)
 	if _, err := io.ReadFull(in, table); err != nil {
-		return nil, fmt.Errorf("%w: sessions of a checkpoint: %w", ErrDamaged, err)
+		return nil, unread("sessions", err)
 	}
 	sum := crc32.Update(crc32.Checksum(b, castagnoli()), castagnoli(), table[:size*n])
 	if sum != binary.LittleEndian.Uint32(table[size*n:]) {
@@ -172,11 +173,21 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 	return s, nil
 }
 
+// unread returns the error for a part of a checkpoint that could not be read. A checkpoint
+// that ends too early is damaged. Any other error is the store's, and a later try may not have
+// it: a connection that breaks wraps an end of its own.
+func unread(part string, err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // of io.ReadFull itself
+		return fmt.Errorf("%w: %s of a checkpoint: %w", ErrDamaged, part, err)
+	}
+	return fault.Newf("journal", err, "reading the %s of a checkpoint", part)
+}
+
 // readBoards reads the notes of boards in a checkpoint.
 func (s *state) readBoards(in io.Reader) error {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
-		return fmt.Errorf("%w: boards of a checkpoint: %w", ErrDamaged, err)
+		return unread("boards", err)
 	}
 	n := int64(binary.LittleEndian.Uint32(size[:]))
 	b, err := io.ReadAll(io.LimitReader(in, n+4)) // a damaged size takes no more memory than there are bytes
@@ -184,7 +195,7 @@ func (s *state) readBoards(in io.Reader) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return fmt.Errorf("%w: boards of a checkpoint: %w", ErrDamaged, err)
+		return unread("boards", err)
 	}
 	if sum := crc32.Checksum(b[:n], castagnoli()); sum != binary.LittleEndian.Uint32(b[n:]) {
 		return fmt.Errorf("%w: boards of a checkpoint with checksum %08x", ErrDamaged, sum)

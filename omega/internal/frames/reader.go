@@ -67,7 +67,7 @@ func (f *Reader) fill(b []byte) {
 	n, err := io.ReadFull(f.r, b)
 	f.at += int64(n)
 	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	case err == io.EOF || err == io.ErrUnexpectedEOF: // of ReadFull itself: a broken connection wraps one
 		f.Damaged("the file ends, want %d bytes more", len(b)-n)
 	case err != nil:
 		f.Err = fmt.Errorf("omega: restoring a cell: after byte %d: %w", f.at, err)
