@@ -177,7 +177,7 @@ func restore(r io.Reader, at Position, space *resources.Space) (*state, error) {
 // that ends too early is damaged. Any other error is the store's, and a later try may not have
 // it: a connection that breaks wraps an end of its own.
 func unread(part string, err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF { // of io.ReadFull itself
+	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // of io.ReadFull itself, which wraps none
 		return fmt.Errorf("%w: %s of a checkpoint: %w", ErrDamaged, part, err)
 	}
 	return fault.Newf("journal", err, "reading the %s of a checkpoint", part)
