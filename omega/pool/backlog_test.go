@@ -290,3 +290,33 @@ func TestBacklogDo_CountsTheWorkerOfARequestThatStays(t *testing.T) {
 		release(t, held)
 	})
 }
+
+// A request that is put off while many tenants wait. The bar of the middlewares is 5 µs.
+func BenchmarkBacklog_PutOff(b *testing.B) {
+	for _, waiting := range []int{0, 1, 100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			p, err := pool.New(pool.Config{Machines: machines(1)})
+			require.NoError(b, err)
+			ctx, cancel := context.WithCancel(b.Context())
+			one := pool.Request{Needs: []resources.Vector{v(1)}}
+			held, err := p.Acquire(ctx, "holder", v(1))
+			require.NoError(b, err)
+			for i := range waiting {
+				o, err := p.Tenant(fmt.Sprint("other ", i))
+				require.NoError(b, err)
+				require.NoError(b, o.Go(ctx, v(1), func(context.Context, pool.Lease) error { return nil }))
+			}
+			backlog := pool.Backlog{Least: time.Millisecond, Workers: 1} // nothing may wait
+			b.ReportAllocs()
+			for b.Loop() {
+				again, err := backlog.Do(ctx, p, "flood", one, false, nil)
+				if again == 0 {
+					b.Fatal(err)
+				}
+			}
+			cancel()
+			require.NoError(b, held.Release())
+			require.NoError(b, p.Close(context.Background()))
+		})
+	}
+}

@@ -47,3 +47,45 @@ func TestWaitError_RetryAfterCountsItsOwnQueueAmongManyTenants(t *testing.T) {
 		})
 	}
 }
+
+// Of many tenants some wait, with two tasks each. The estimate is the time until all of
+// them have run, and those ahead in the tenant's own queue.
+func TestWaitError_RetryAfterCountsTheTenantsThatWait(t *testing.T) {
+	const tenants, slots, length = 1000, 4, 10 * time.Second
+	for _, waiting := range []int{5, 50, 100, 500, 1000} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, pool.Config{Machines: machines(slots)})
+				ctx, cancel := context.WithCancel(t.Context())
+				work := func(ctx context.Context, _ pool.Lease) error {
+					select {
+					case <-time.After(length):
+					case <-ctx.Done():
+					}
+					return nil
+				}
+				late := tenant(t, p, "late", pool.Settings{Queue: 3})
+				for range slots + 3 {
+					require.NoError(t, late.Go(ctx, v(1), work))
+				}
+				time.Sleep(2*length + time.Second) // the length is known: some have waited
+				for i := range tenants {
+					o := tenant(t, p, fmt.Sprint("other ", i))
+					if i%(tenants/waiting) == 0 {
+						require.NoError(t, o.Go(ctx, v(1), work))
+						require.NoError(t, o.Go(ctx, v(1), work))
+					}
+				}
+				for range 3 {
+					require.NoError(t, late.Go(ctx, v(1), work))
+				}
+				var full *pool.WaitError
+				require.ErrorAs(t, late.Go(ctx, v(1), work), &full)
+				want := float64(2*waiting-slots+3+1) * length.Seconds() / slots
+				require.InEpsilon(t, want, full.RetryAfter().Seconds(), 0.25)
+				cancel()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}

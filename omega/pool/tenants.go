@@ -257,20 +257,17 @@ func addUp(a, b *resources.Vector) (sum resources.Vector) {
 }
 
 // maxLooked bounds the tenants that an estimate looks at.
-const maxLooked = 1024
+const maxLooked = 64
 
-// beginning walks t and the tenants after it, maxLooked at most, with the number of
-// tenants that each of them stands for.
-func (tb *tenantBook) beginning(t *Tenant) iter.Seq2[*Tenant, float64] {
-	return func(yield func(*Tenant, float64) bool) {
-		n := len(tb.byUser)
-		looked := min(n, maxLooked)
-		each := float64(n-1) / float64(max(looked-1, 1))
-		if !yield(t, 1) {
+// around walks t and the tenants after it, maxLooked at most.
+func (tb *tenantBook) around(t *Tenant) iter.Seq[*Tenant] {
+	return func(yield func(*Tenant) bool) {
+		if !yield(t) {
 			return
 		}
-		for i := 1; i < looked; i++ {
-			if o := tb.byUser[(t.user.Index()+i)%n]; o != nil && !yield(o, each) {
+		n := len(tb.byUser)
+		for i := 1; i < min(n, maxLooked); i++ {
+			if o := tb.byUser[(t.user.Index()+i)%n]; o != nil && !yield(o) {
 				return
 			}
 		}

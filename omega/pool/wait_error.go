@@ -109,8 +109,8 @@ func (e *WaitError) Unwrap() error {
 //
 // Before the first task has ended no length is known. Tasks then count as long as the
 // longest wait so far, of this request and of the first of each queue. That is 0 where no
-// request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
-// which stand for all. Cost: O(tenants), 1024 at most.
+// request has waited. Of more than 64 tenants it looks at its own and 63 others, which
+// stand for all that wait or hold leases. Cost: O(tenants), 64 at most.
 func (e *WaitError) RetryAfter() time.Duration { return e.retryAfter(0) }
 
 // retryAfter is RetryAfter behind further requests of the tenant.
@@ -123,45 +123,82 @@ func (e *WaitError) retryAfter(further int) time.Duration {
 	defer p.mu.Unlock()
 	p.tick()
 	ahead := float64(t.queued) + float64(further)
-	var wait time.Duration
-	for g := t; g != nil; g = g.parent {
-		if b := &g.bucket; b.rate > 0 {
-			b.fill(p.at)
-			seconds := (ahead + 1 - b.tokens) / b.rate
-			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
-		}
-	}
-	longest := e.Waited
-	for o := range p.tenants.beginning(t) {
-		if o.first != nil {
-			longest = max(longest, p.at-o.first.since)
-		}
-	}
-	var work, running, leases float64
-	for o, each := range p.tenants.beginning(t) {
-		if o != t && o.queued == 0 && o.leases == 0 {
-			continue
-		}
-		first := ahead
-		if o != t {
-			first = min(float64(o.queued), (ahead+1)*o.set.Weight/t.set.Weight)
-		}
-		length, known := p.tenants.fair.Expected(o.user)
-		if !known {
-			length = longest
-		}
-		work += each * first * float64(length)
-		running += each * float64(o.leases) * float64(length)
-		leases += each * float64(o.leases)
-	}
-	if leases > 0 {
-		wait = max(wait, time.Duration((work+running/leases)/leases))
-	}
+	wait := max(t.untilToken(p.at, ahead), p.untilServed(t, ahead, e.Waited))
 	return min(wait, maxRetry)
 }
 
 // maxRetry bounds estimates.
 const maxRetry = 24 * time.Hour
+
+// untilToken estimates when the rates of a tenant and its groups have a token for a
+// request behind others of its tenant. Called with mu held, after a tick.
+func (t *Tenant) untilToken(now time.Duration, ahead float64) (wait time.Duration) {
+	for g := t; g != nil; g = g.parent {
+		if b := &g.bucket; b.rate > 0 {
+			b.fill(now)
+			seconds := (ahead + 1 - b.tokens) / b.rate
+			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
+		}
+	}
+	return wait
+}
+
+// untilServed estimates when a request behind others of its tenant gets a lease. The
+// tenants are a sample: those seen stand for all that wait, and for all leases. Called
+// with mu held, after a tick.
+func (c *core) untilServed(t *Tenant, ahead float64, longest time.Duration) time.Duration {
+	leases := float64(c.leases.held)
+	if leases == 0 {
+		return 0
+	}
+	var seen sample
+	for o := range c.tenants.around(t) {
+		if o.first != nil {
+			longest = max(longest, c.at-o.first.since)
+		}
+	}
+	length := func(o *Tenant) float64 {
+		if d, known := c.tenants.fair.Expected(o.user); known {
+			return float64(d)
+		}
+		return float64(longest)
+	}
+	for o := range c.tenants.around(t) {
+		if o.queued == 0 && o.leases == 0 {
+			continue
+		}
+		each := length(o)
+		seen.leases += float64(o.leases)
+		seen.running += float64(o.leases) * each
+		if o != t && o.queued > 0 {
+			seen.waiting++
+			seen.work += each * min(float64(o.queued), (ahead+1)*o.set.Weight/t.set.Weight)
+		}
+	}
+	others := float64(c.waits.queues)
+	if t.queued > 0 {
+		others--
+	}
+	own := length(t)
+	work := ahead * own
+	switch {
+	case seen.waiting > 0:
+		work += seen.work * others / seen.waiting
+	case others > 0: // none seen: they are taken for tenants like this one
+		work += own * min(float64(c.waits.waiting-t.queued), (ahead+1)*others)
+	}
+	running := own // the mean length of the tasks that run
+	if seen.leases > 0 {
+		running = seen.running / seen.leases
+	}
+	return time.Duration(min((work+running)/leases, float64(maxRetry)))
+}
+
+// sample holds the sums over the tenants that an estimate looks at.
+type sample struct {
+	leases, running float64 // leases, and the sum of their lengths in nanoseconds
+	waiting, work   float64 // other tenants that wait, and the length of what is ahead
+}
 
 // gaveUp counts a wait that ended without a lease.
 func (t *Tenant) gaveUp(cause error) {
