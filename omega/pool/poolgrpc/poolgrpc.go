@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -30,6 +31,9 @@ type Config struct {
 	// prefix: see [pool.Pool.Acquire]. The method is the full one, such as
 	// "/package.Service/Method". An error without a status is one of INVALID_ARGUMENT.
 	Ask func(ctx context.Context, method string) (tenant string, ask pool.Request, err error)
+	// Skip reports whether calls of a method pass without a lease, such as those of health
+	// checks, which would otherwise fail where the pool is full, and of reflection. Nil: none.
+	Skip func(method string) bool
 	// Refuse returns the error of a call that is not served. It gets the status of
 	// [Interceptors] and the error of the pool, which may name other tenants and machines.
 	// Nil: the status, which names the tenant of the call alone.
@@ -47,7 +51,8 @@ type Config struct {
 //
 //	RESOURCE_EXHAUSTED          the queue of the tenant is full, or the wait was too long;
 //	                            RetryInfo tells when to call again
-//	ABORTED                     the handler failed after the lease was preempted; RetryInfo
+//	ABORTED                     the lease was preempted, and then the handler failed by
+//	                            CANCELED, DEADLINE_EXCEEDED or without a status; RetryInfo
 //	                            with 0: call again at once
 //	UNAVAILABLE                 the pool is closed
 //	CANCELED, DEADLINE_EXCEEDED  the context of the call has ended
@@ -94,6 +99,9 @@ func (in *Interceptors) admit(ctx context.Context, method string, fn func(contex
 	if in == nil || in.cfg.Pool == nil {
 		return status.Error(codes.Internal, "poolgrpc: the Interceptors are not from New: "+pool.ErrConfig.Error())
 	}
+	if in.cfg.Skip != nil && in.cfg.Skip(method) {
+		return fn(ctx)
+	}
 	tenant, ask, err := in.cfg.Ask(ctx, method)
 	if err != nil {
 		if _, ok := status.FromError(err); ok {
@@ -102,13 +110,18 @@ func (in *Interceptors) admit(ctx context.Context, method string, fn func(contex
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	began := false
+	var own error // of the handler
 	err = in.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
 		began = true
-		return fn(ctx)
+		own = fn(ctx)
+		return own
 	})
 	preempted := errors.Is(err, pool.ErrPreempted)
-	if began && !preempted {
+	switch {
+	case began && !preempted:
 		return err
+	case preempted && isLastWord(own):
+		return own
 	}
 	var refused *status.Status
 	after, later := pool.RetryAfter(err)
@@ -125,6 +138,13 @@ func (in *Interceptors) admit(ctx context.Context, method string, fn func(contex
 		refused = status.Newf(codes.InvalidArgument, "the tenant %q is invalid, or its call could never be served", tenant)
 	}
 	return in.cfg.Refuse(ctx, refused, err)
+}
+
+// isLastWord reports whether a handler says by its status what becomes of the call. The
+// end of its context, or an error without a status, may come from the preemption.
+func isLastWord(err error) bool {
+	s, ok := status.FromError(err)
+	return ok && !slices.Contains([]codes.Code{codes.OK, codes.Canceled, codes.DeadlineExceeded, codes.Unknown}, s.Code())
 }
 
 // retry returns a status that tells when to call again.

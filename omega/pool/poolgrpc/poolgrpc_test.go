@@ -3,9 +3,11 @@ package poolgrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -185,6 +187,73 @@ func TestUnary_AbortsAHandlerThatIsPreempted(t *testing.T) {
 	require.Zero(t, after)
 	require.NoError(t, <-granted)
 }
+
+// A handler that says by its status what becomes of the call is believed, also after it was
+// preempted.
+func TestUnary_ReturnsTheLastWordOfAPreemptedHandler(t *testing.T) {
+	for own, want := range map[error]codes.Code{
+		status.Error(codes.NotFound, "mine"):                            codes.NotFound,
+		fmt.Errorf("wrapped: %w", status.Error(codes.DataLoss, "mine")): codes.DataLoss,
+		status.Error(codes.Canceled, "the context"):                     codes.Aborted,
+		status.Error(codes.DeadlineExceeded, "the context"):             codes.Aborted,
+		errors.New("mine"): codes.Aborted,
+	} {
+		w := newWorld(t)
+		owner, err := w.pool.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
+		require.NoError(t, err)
+		granted := make(chan error)
+		w.service.check = func(ctx context.Context) error {
+			go func() {
+				granted <- owner.Do(context.Background(), resources.Vector{1}, func(context.Context, pool.Lease) error { return nil })
+			}()
+			<-ctx.Done()
+			return own
+		}
+		require.Equal(t, want, status.Code(w.call(t.Context(), "a")), "%v", own)
+		require.NoError(t, <-granted)
+	}
+}
+
+// A call of a method to skip passes a full pool, without a lease and without a tenant.
+func TestInterceptors_LetMethodsToSkipPass(t *testing.T) {
+	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "server", Capacity: resources.Vector{1}}}})
+	require.NoError(t, err)
+	held, ok := p.TryAcquire("other", resources.Vector{1})
+	require.True(t, ok)
+	var asked []string
+	in, err := poolgrpc.New(poolgrpc.Config{
+		Pool: p,
+		Ask: func(_ context.Context, method string) (string, pool.Request, error) {
+			asked = append(asked, method)
+			return "", pool.Request{}, status.Error(codes.PermissionDenied, "asked")
+		},
+		Skip: func(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") },
+	})
+	require.NoError(t, err)
+	for method, want := range map[string]codes.Code{
+		"/grpc.health.v1.Health/Check": codes.DataLoss, "/shop.Orders/List": codes.PermissionDenied,
+	} {
+		_, err = in.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(ctx context.Context, _ any) (any, error) {
+			require.Empty(t, slices.Collect(pool.Leases(ctx)))
+			return nil, status.Error(codes.DataLoss, "mine")
+		})
+		require.Equal(t, want, status.Code(err), method)
+		err = in.Stream(nil, &stream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: method}, func(any, grpc.ServerStream) error {
+			return status.Error(codes.DataLoss, "mine")
+		})
+		require.Equal(t, want, status.Code(err), method)
+	}
+	require.Equal(t, []string{"/shop.Orders/List", "/shop.Orders/List"}, asked, "the method of the call and of the stream")
+	require.NoError(t, held.Release())
+}
+
+// stream is a server's stream with a context.
+type stream struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // the interface asks for it
+}
+
+func (s *stream) Context() context.Context { return s.ctx }
 
 // A stream holds its lease until it ends.
 func TestStream_HoldsALeaseAsLongAsItLasts(t *testing.T) {

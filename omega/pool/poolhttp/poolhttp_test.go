@@ -127,6 +127,20 @@ func TestNew_AnswersWithTheStatusOfTheRefusal(t *testing.T) {
 	})
 }
 
+// The header knows whole seconds. A client that came a moment too early would be refused again.
+func TestNew_RoundsRetryAfterUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(http.ResponseWriter, *http.Request) {})
+		_, err := w.pool.Tenant("a", pool.Settings{Rate: 1.0 / 70, Burst: 1}) // a token each 70 s
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, w.serve(t.Context(), "Tenant", "a").Code)
+		time.Sleep(700 * time.Millisecond)
+		answer := w.serve(t.Context(), "Tenant", "a") // waits a minute: 9.3 s are left
+		require.Equal(t, http.StatusTooManyRequests, answer.Code)
+		require.Equal(t, "10", answer.Header().Get("Retry-After"))
+	})
+}
+
 // A handler that has begun has answered by itself: the middleware adds nothing.
 func TestNew_LeavesTheAnswerOfAPreemptedHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
