@@ -102,6 +102,24 @@ func TestBacklog_KeepsThePoolBusyAndAsksSeldom(t *testing.T) {
 	}
 }
 
+// Requests come again one after the other, about twice as fast as their tenant is served.
+func TestBacklog_SpreadsRequestsOverHalfTheTimeOfTheirQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(1000))
+		a := tenant(t, p, "a", pool.Settings{Rate: 1, Burst: 1})
+		release(t, acquire(t, p, "a", 1)) // the token
+		backlog := pool.Backlog{Least: time.Millisecond}
+		var last time.Duration
+		for i := range 100 {
+			_, err := a.Request(t.Context(), pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: 1})
+			again := pool.Again(&backlog, "a", err, time.Now())
+			require.Greater(t, again, last, "request %d", i)
+			last = again
+		}
+		require.InDelta(t, 50, last.Seconds(), 15, "a hundred tokens take 100 s")
+	})
+}
+
 // Tenants with requests put off take no memory once these have come again, although
 // no later request of theirs asks.
 func TestBacklog_ForgetsTenants(t *testing.T) {

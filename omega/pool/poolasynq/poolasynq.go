@@ -31,6 +31,8 @@
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a task waits
 //     and occupies a worker. With one nanosecond a task waits not at all: it runs or is
 //     put off. Asynq's timeout of a task runs meanwhile, so MaxWait should be well below it.
+//     MaxWait should exceed the length of a task: a tenant whose tasks are put off before
+//     a slot is free misses its turn.
 //
 // A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
 // which is 5 s by default. [Middleware.Configure] makes that 100 ms.
@@ -41,9 +43,10 @@
 //
 // # Several processes, and crashes
 //
-// A pool is that of one process. Slots, turns, limits and guarantees hold in each process
-// by itself: three servers with four slots each run twelve tasks at a time. So divide the
-// slots by the processes, or work the queue in one of them.
+// A pool is that of one process by default. Slots, turns, limits and guarantees hold in
+// each process by itself: three servers with four slots each run twelve tasks at a time.
+// With [pool.Config.Replicas] the pools of all processes serve as one, on a journal in
+// PostgreSQL or etcd. See "Replicas" in package pool.
 //
 // A process that is killed loses no task that has a retry left. Asynq takes the tasks
 // that ran or waited in the pool for active ones, so each has spent a retry. Asynq

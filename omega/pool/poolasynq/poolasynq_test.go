@@ -120,7 +120,9 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 	m := middleware(t, p, 10*time.Millisecond)
 	s := q.serve(m, func(ctx context.Context, task *asynq.Task) error {
 		<-first // the slots are taken until a task was put off
-		most.Store(max(most.Load(), running.Add(1)))
+		now := running.Add(1)
+		for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+		}
 		defer running.Add(-1)
 		retries, _ := asynq.GetRetryCount(ctx)
 		mu.Lock()

@@ -22,13 +22,15 @@
 //   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a job waits
 //     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
 //     put off. River's RescueStuckJobsAfter counts the wait, so MaxWait should be well
-//     below it. JobTimeout begins after the wait.
+//     below it. JobTimeout begins after the wait. MaxWait should exceed the length of a
+//     job: a tenant whose jobs are put off before a slot is free misses its turn.
 //
 // # Several processes, and crashes
 //
-// A pool is that of one process. Slots, turns, limits and guarantees hold in each process
-// by itself: three worker processes with four slots each run twelve jobs at a time. So
-// divide the slots by the processes, or work the queue in one of them.
+// A pool is that of one process by default. Slots, turns, limits and guarantees hold in
+// each process by itself: three worker processes with four slots each run twelve jobs at a
+// time. With [pool.Config.Replicas] the pools of all processes serve as one, on a journal
+// in PostgreSQL, such as the database of River. See "Replicas" in package pool.
 //
 // A process that is killed loses no job that has an attempt left. River takes the jobs
 // that ran or waited in the pool for running ones, so each has spent an attempt. River

@@ -151,7 +151,9 @@ func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	m := &notes{Middleware: middleware(t, p, 10*time.Millisecond), first: make(chan struct{})}
 	c := q.client(m, func(ctx context.Context, j *river.Job[task]) error {
 		<-m.first // the slots are taken until a job was put off
-		most.Store(max(most.Load(), running.Add(1)))
+		now := running.Add(1)
+		for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+		}
 		defer running.Add(-1)
 		if leases := slices.Collect(pool.Leases(ctx)); len(leases) != 1 {
 			t.Errorf("leases %v, want one", leases)
@@ -196,6 +198,12 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 		m := middleware(t, servertest.Slots(t, 1), 0)
 		require.NoError(t, m.Work(t.Context(), job(1, "a"), succeed))
 		require.ErrorIs(t, m.Work(t.Context(), job(1, "a"), func(context.Context) error { return mine }), mine)
+	})
+	t.Run("for DefaultSnooze where nothing is known", func(t *testing.T) {
+		p := servertest.Slots(t, 1)
+		m := middleware(t, p, 0)
+		require.NoError(t, p.Close(t.Context()))
+		require.Equal(t, poolriver.DefaultSnooze, snoozed(t, m.Work(t.Context(), job(1, "a"), succeed)))
 	})
 	t.Run("waited too long", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
