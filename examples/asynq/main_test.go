@@ -24,7 +24,9 @@ func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, waits, small)
 	t.Log(between, "tasks of the other between")
-	require.LessOrEqual(t, between, int64(flood*3/4))
+	// Turn by turn these are ten, and those that began before the first of the small tenant came
+	// from the queue.
+	require.LessOrEqual(t, between, int64(flood/4))
 }
 
 // A program with Asynq adds 15 lines at most, beside its imports.

@@ -66,9 +66,13 @@ func before(ctx context.Context) (t times, err error) {
 	slot := make(chan struct{}, slots) // the limit for both groups
 	work := func(g *errgroup.Group, ctx context.Context) {
 		g.Go(func() error {
-			slot <- struct{}{}
-			defer func() { <-slot }()
-			return load(ctx)
+			select {
+			case slot <- struct{}{}:
+				defer func() { <-slot }()
+				return load(ctx)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		})
 	}
 	exports, exportCtx := errgroup.WithContext(ctx)

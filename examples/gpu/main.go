@@ -23,8 +23,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// visible is the variable by which CUDA programs are told their devices.
-const visible = "CUDA_VISIBLE_DEVICES"
+// CUDA programs are told their devices by a variable. Numbers are those of nvidia-smi where
+// order is byBus: the default order is by speed.
+const (
+	visible = "CUDA_VISIBLE_DEVICES"
+	order   = "CUDA_DEVICE_ORDER"
+	byBus   = "PCI_BUS_ID"
+)
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "-child" {
@@ -45,7 +50,11 @@ func main() {
 
 // child is the program that computes.
 func child(task string) {
-	fmt.Printf("%-12s sees device %q\n", task, os.Getenv(visible))
+	fmt.Printf("%-12s sees device %q", task, os.Getenv(visible))
+	if by := os.Getenv(order); by != byBus {
+		fmt.Printf(" by %q", by)
+	}
+	fmt.Println()
 	<-time.After(100 * time.Millisecond) // the work
 }
 
@@ -120,7 +129,7 @@ func launch(ctx context.Context, out io.Writer, task, device string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, "-child", task)
-	cmd.Env = append(os.Environ(), visible+"="+device)
+	cmd.Env = append(os.Environ(), visible+"="+device, order+"="+byBus)
 	printed, err := cmd.Output()
 	fmt.Fprintln(out, strings.TrimSpace(string(printed)))
 	return err

@@ -21,9 +21,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The child sees the device of its lease, and no other that this process sees.
+// The child sees the device of its lease, and no other that this process sees. It counts the
+// devices as nvidia-smi does.
 func TestLaunch_ShowsOneDeviceToTheChild(t *testing.T) {
 	t.Setenv(visible, "0,1")
+	t.Setenv(order, "FASTEST_FIRST")
 	for device, want := range map[string]string{
 		"1": "training 7   sees device \"1\"\n",
 		"":  "training 7   sees device \"\"\n",

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/cellsched/cellsched v0.2.0
+	github.com/cellsched/cellsched/omega/journal/postgres v0.2.0
 	github.com/cellsched/cellsched/omega/pool/poolriver v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/riverqueue/river v0.51.1
@@ -30,5 +31,6 @@ require (
 
 replace (
 	github.com/cellsched/cellsched => ../..
+	github.com/cellsched/cellsched/omega/journal/postgres => ../../omega/journal/postgres
 	github.com/cellsched/cellsched/omega/pool/poolriver => ../../omega/pool/poolriver
 )

@@ -4,12 +4,15 @@
 //
 // One tenant floods the queue with 400 jobs; another inserts ten. It prints how long
 // the ten waited, without the middleware and with it. All is in a schema of its own,
-// which is dropped at the end.
+// which is dropped at the end. With -processes 2 two processes work the jobs, and share the
+// slots.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -44,7 +48,19 @@ func main() {
 		fmt.Println("river: DATABASE_URL names no PostgreSQL, such as postgres://localhost/test; nothing is done")
 		return
 	}
-	if err := play(context.Background(), url, os.Stdout); err != nil {
+	processes := flag.Int("processes", 1, "worker processes; several share the slots")
+	flag.Parse()
+	ctx := context.Background()
+	var err error
+	switch {
+	case os.Getenv(asWorker) != "":
+		err = worker(ctx, url, os.Stdin, os.Stdout)
+	case *processes > 1:
+		_, _, err = share(ctx, url, *processes, os.Stdout)
+	default:
+		err = play(ctx, url, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "river:", err)
 		os.Exit(1)
 	}
@@ -94,12 +110,7 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, betwee
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() {
-		if _, e := db.Exec(ctx, "DROP SCHEMA "+schema+" CASCADE"); err == nil {
-			err = e
-		}
-		db.Close()
-	}()
+	defer func() { err = errors.Join(err, drop(ctx, db)) }()
 
 	waits := make(chan time.Duration, small)
 	var begun atomic.Int64 // jobs of the other tenant
@@ -143,23 +154,13 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, betwee
 	if err != nil {
 		return nil, 0, err
 	}
-	insert := func(tenant string, n int, inserted time.Time) error {
-		list := make([]river.InsertManyParams, n)
-		for i := range list {
-			list[i] = river.InsertManyParams{
-				Args: job{inserted}, InsertOpts: &river.InsertOpts{Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)},
-			}
-		}
-		_, err := client.InsertManyFast(ctx, list)
-		return err
-	}
-	if err := insert("flood", flood, time.Time{}); err != nil {
+	if err := insert(ctx, client, "flood", flood, time.Time{}); err != nil {
 		return nil, 0, err
 	}
 	if err := client.Start(ctx); err != nil {
 		return nil, 0, err
 	}
-	if err := insert("small", small, time.Now()); err != nil {
+	if err := insert(ctx, client, "small", small, time.Now()); err != nil {
 		return nil, 0, err
 	}
 	before := begun.Load()
@@ -168,6 +169,25 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, betwee
 		list = append(list, <-waits)
 	}
 	return list, begun.Load() - before, client.StopAndCancel(ctx)
+}
+
+// insert adds jobs of a tenant.
+func insert(ctx context.Context, client *river.Client[pgx.Tx], tenant string, n int, inserted time.Time) error {
+	list := make([]river.InsertManyParams, n)
+	for i := range list {
+		list[i] = river.InsertManyParams{
+			Args: job{inserted}, InsertOpts: &river.InsertOpts{Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)},
+		}
+	}
+	_, err := client.InsertManyFast(ctx, list)
+	return err
+}
+
+// drop drops the schema of the example.
+func drop(ctx context.Context, db *pgxpool.Pool) error {
+	defer db.Close()
+	_, err := db.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
+	return err
 }
 
 // open returns a database with the tables of River in a new schema.

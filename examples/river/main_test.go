@@ -1,13 +1,25 @@
 package main
 
 import (
+	"context"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/servertest"
 )
+
+// TestMain is a worker process, too.
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	var out strings.Builder
@@ -23,7 +35,21 @@ func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, waits, small)
 	t.Log(between, "jobs of the other between")
-	require.LessOrEqual(t, between, int64(flood*3/4))
+	// Turn by turn these are ten, and those that began before the first of the small tenant came
+	// from the queue.
+	require.LessOrEqual(t, between, int64(flood/4))
+}
+
+// Several processes run no more jobs at a time than there are slots, and each runs some.
+func TestShare_SharesTheSlots(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	ran, most, err := share(ctx, servertest.Postgres(t), 2, t.Output())
+	require.NoError(t, err)
+	require.Greater(t, most, 1)
+	require.LessOrEqual(t, most, slots)
+	require.Equal(t, flood+small, ran[0]+ran[1])
+	require.Positive(t, min(ran[0], ran[1]))
 }
 
 // A program with River adds 15 lines at most, beside its imports.
