@@ -21,6 +21,7 @@ func (m *Master) Stats() observe.Counts {
 	defer m.mu.Unlock()
 	all := m.counts
 	all.Refused = slices.Clone(all.Refused)
+	all.Counted.Commits, all.Counted.Offers = true, true
 	all.Waiting = len(m.registry.requests)
 	for _, f := range m.registry.order {
 		all.Offers += len(f.offers)

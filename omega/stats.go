@@ -244,6 +244,7 @@ func (n *counted) public(name string) observe.Counts {
 		Name: name, Commits: n.commits, Claims: n.grants, Granted: n.grants, Retries: n.retries,
 		Victims: n.victims, Preempted: n.lost,
 	}
+	all.Counted.Commits, all.Counted.Retries, all.Counted.Victims = true, true, true
 	if n.waited != nil {
 		all.Waited = *n.waited
 	}

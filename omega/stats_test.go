@@ -16,6 +16,7 @@ import (
 
 func counts(name string, commits, granted uint64, refused ...observe.Refusal) observe.Counts {
 	c := observe.Counts{Name: name, Commits: commits, Claims: granted, Granted: granted, Refused: refused}
+	c.Counted.Commits, c.Counted.Retries, c.Counted.Victims = true, true, true
 	for _, r := range refused {
 		c.Claims += r.Count
 	}

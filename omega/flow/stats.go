@@ -20,6 +20,7 @@ func (s *Scheduler[J, T]) Stats() observe.Counts {
 	defer s.mu.Unlock()
 	all := s.counts
 	all.Refused = append([]observe.Refusal(nil), all.Refused...)
+	all.Counted.Commits = true
 	for _, j := range s.book.jobList {
 		all.Waiting -= j.planned
 	}

@@ -57,6 +57,7 @@ func TestCounts_HaveTheTimeOfAnAttemptOnce(t *testing.T) {
 				stats := l.Stats()
 				require.EqualValues(t, 2, stats.Placed)
 				c := stats.Counts()
+				require.True(t, c.Counted.Commits)
 				require.EqualValues(t, 2, c.Placed.Count())
 				require.Equal(t, stats.Useful, c.Placed.Sum)
 				if name == "Run" {

@@ -71,6 +71,7 @@ func (s *Stats) Counts() observe.Counts {
 		Commits: s.Succeeded + s.Conflicts, Claims: s.Placed + s.Refused + s.NoRoom, Granted: s.Placed,
 		Preempted: s.Preempted - s.lost, Waiting: s.Pending, Waited: s.waited, Placed: s.took,
 	}
+	c.Counted.Commits = true
 	c.Refuse("no room", s.NoRoom)
 	c.Add(&s.refused)
 	return c

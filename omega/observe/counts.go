@@ -14,6 +14,10 @@ import (
 type Counts struct {
 	Name string // of the scheduler, framework or tenant, if there are several
 
+	// Counted tells which of the fields that some engines do not count this one counts: a 0
+	// of these is a number, a 0 of the others is none. All engines count the rest.
+	Counted struct{ Commits, Retries, Victims, Offers bool }
+
 	Commits   uint64 // transactions that were committed, and rounds
 	Claims    uint64 // claims or requests that were granted or refused
 	Granted   uint64 // of these
@@ -36,7 +40,7 @@ type Refusal struct {
 	Count  uint64
 }
 
-// Add adds the numbers of o to those of c. The name stays.
+// Add adds the numbers of o to those of c. The name stays. The sum counts what either counts.
 func (c *Counts) Add(o *Counts) {
 	c.Commits += o.Commits
 	c.Claims += o.Claims
@@ -46,6 +50,10 @@ func (c *Counts) Add(o *Counts) {
 	c.Victims += o.Victims
 	c.Waiting += o.Waiting
 	c.Offers += o.Offers
+	c.Counted.Commits = c.Counted.Commits || o.Counted.Commits
+	c.Counted.Retries = c.Counted.Retries || o.Counted.Retries
+	c.Counted.Victims = c.Counted.Victims || o.Counted.Victims
+	c.Counted.Offers = c.Counted.Offers || o.Counted.Offers
 	for _, r := range o.Refused {
 		c.Refuse(r.Reason, r.Count)
 	}

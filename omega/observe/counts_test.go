@@ -65,6 +65,7 @@ func TestHistogram_HasEachDurationInTheFirstBucketAboveIt(t *testing.T) {
 func TestCounts_AddUp(t *testing.T) {
 	var sum observe.Counts
 	a := observe.Counts{Name: "a", Commits: 1, Claims: 5, Granted: 2, Retries: 3, Preempted: 4, Waiting: 5, Offers: 6}
+	a.Counted.Commits, a.Counted.Offers = true, true
 	a.Refuse("full", 1)
 	a.Refuse("conflict", 2)
 	a.Refuse("never", 0)
@@ -76,6 +77,8 @@ func TestCounts_AddUp(t *testing.T) {
 		Commits: 2, Claims: 10, Granted: 4, Retries: 6, Preempted: 8, Waiting: 10, Offers: 12,
 		Refused: []observe.Refusal{{Reason: "conflict", Count: 4}, {Reason: "full", Count: 2}},
 	}
+	want.Counted = a.Counted
+	sum.Add(&observe.Counts{}) // counts neither
 	require.Equal(t, 2*time.Second, sum.Waited.Sum)
 	require.EqualValues(t, 2, sum.Placed.Count())
 	sum.Waited, sum.Placed = observe.Histogram{}, observe.Histogram{}

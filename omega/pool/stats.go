@@ -47,11 +47,10 @@ type MachineStats struct {
 // Tenants without a handle or settings are forgotten once there are more than 1,024,
 // and then start anew: see Stats.Forgotten.
 type TenantStats struct {
-	Name     string
-	Weight   float64
-	Held     resources.Vector
-	Share    float64        // dominant share, divided by the weight
-	Dominant resources.Kind // the kind with the largest share
+	Name   string
+	Weight float64
+	Held   resources.Vector
+	Share  float64 // dominant share, divided by the weight
 	// Guaranteed is the present worth of the guarantee in its settings: all of it, or the
 	// part in proportion to the machines that neither drain nor are gone.
 	Guaranteed resources.Vector
@@ -222,13 +221,13 @@ func (t *Tenant) coveredAbove() bool {
 func (t *Tenant) stats() TenantStats {
 	p := t.pool
 	held := p.tenants.fair.Held(t.user)
-	share, kind, _ := held.DominantShare(p.books.total)
+	share, _, _ := held.DominantShare(p.books.total)
 	if t.far != nil {
 		held, _ = held.Sub(t.far.held)
 	}
 	received, _ := p.tenants.fair.Received(t.user, p.at)
 	return TenantStats{
-		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Dominant: kind, Received: received,
+		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Received: received,
 		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
 		NoRoom: t.noRoom, QueueFull: t.queueFull, TimedOut: t.timedOut, Cancelled: t.cancelled, Closed: t.closed, Never: t.never, Throttled: t.over, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
 	}

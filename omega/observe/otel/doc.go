@@ -11,7 +11,8 @@
 //
 // # Metrics
 //
-// All have the attributes "source" and "name", the parts of the key.
+// All have the attributes "source" and "name", the parts of the key. What a source does not
+// count is not observed: see [observe.Counts].
 //
 //	cellsched.commits        counter    transactions, and rounds
 //	cellsched.claims         counter    with "outcome": "granted", or the reason of the refusal

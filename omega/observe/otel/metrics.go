@@ -83,16 +83,24 @@ func (o *observer) register(meter metric.Meter, sources map[string]func() observ
 			outcome := func(word string, n uint64) {
 				to.ObserveInt64(claims, int64(n), of, metric.WithAttributes(attribute.String("outcome", strings.ToValidUTF8(word, "\uFFFD"))))
 			}
-			to.ObserveInt64(commits, int64(c.Commits), of)
+			if c.Counted.Commits || c.Commits > 0 {
+				to.ObserveInt64(commits, int64(c.Commits), of)
+			}
 			outcome("granted", c.Granted)
 			for _, r := range c.Refused {
 				outcome(r.Reason, r.Count)
 			}
-			to.ObserveInt64(retries, int64(c.Retries), of)
+			if c.Counted.Retries || c.Retries > 0 {
+				to.ObserveInt64(retries, int64(c.Retries), of)
+			}
 			to.ObserveInt64(preempted, int64(c.Preempted), of)
-			to.ObserveInt64(victims, int64(c.Victims), of)
+			if c.Counted.Victims || c.Victims > 0 {
+				to.ObserveInt64(victims, int64(c.Victims), of)
+			}
 			to.ObserveInt64(waiting, int64(c.Waiting), of)
-			to.ObserveInt64(offers, int64(c.Offers), of)
+			if c.Counted.Offers || c.Offers > 0 {
+				to.ObserveInt64(offers, int64(c.Offers), of)
+			}
 			to.ObserveFloat64(waitTime, c.Waited.Sum.Seconds(), of)
 			to.ObserveInt64(waits, int64(c.Waited.Count()), of)
 			to.ObserveFloat64(placeTime, c.Placed.Sum.Seconds(), of)

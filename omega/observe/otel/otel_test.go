@@ -104,6 +104,10 @@ func TestObserve_CollectsTheCountsOfTheMoment(t *testing.T) {
 		require.Equal(t, want, ints[key], key)
 	}
 	require.InDelta(t, 3, floats["cellsched.wait.time"], 0)
+	require.Contains(t, ints, "cellsched.retries name=batch source=scheduler", "none of a scheduler, which counts them")
+	for _, key := range []string{"cellsched.commits name=a\uFFFD source=offers", "cellsched.retries name=a\uFFFD source=offers", "cellsched.offers name=batch source=scheduler"} {
+		require.NotContains(t, ints, key, "a source that does not count it")
+	}
 
 	require.NoError(t, registration.Unregister())
 	ints, _ = collected(t, reader)

@@ -199,15 +199,15 @@ func (s *scrape) schedulers(of []observe.Counts) {
 // schedulers is the group of the schedulers' names. The groups of pools begin otherwise.
 const schedulers = "cell"
 
-// counts sends the counts of an engine.
+// counts sends the counts of an engine, without those that it does not count.
 func (s *scrape) counts(source, name string, c *observe.Counts) {
-	s.send(all.commits, float64(c.Commits), source, name)
+	s.counted(c.Counted.Commits, all.commits, float64(c.Commits), source, name)
 	s.send(all.granted, float64(c.Granted), source, name)
-	s.send(all.retries, float64(c.Retries), source, name)
+	s.counted(c.Counted.Retries, all.retries, float64(c.Retries), source, name)
 	s.send(all.preempted, float64(c.Preempted), source, name)
-	s.send(all.victims, float64(c.Victims), source, name)
+	s.counted(c.Counted.Victims, all.victims, float64(c.Victims), source, name)
 	s.send(all.waiting, float64(c.Waiting), source, name)
-	s.send(all.offers, float64(c.Offers), source, name)
+	s.counted(c.Counted.Offers, all.offers, float64(c.Offers), source, name)
 	for _, r := range c.Refused {
 		s.send(all.refused, float64(r.Count), source, name, r.Reason)
 	}

@@ -3,6 +3,7 @@ package prometheus_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,45 @@ cellsched_claims_refused_total{name="batch",reason="conflict",source="cell"} 1
 	problems, err := testutil.CollectAndLint(c)
 	require.NoError(t, err)
 	require.Empty(t, problems)
+}
+
+func TestCollector_HasNoSeriesOfWhatASourceDoesNotCount(t *testing.T) {
+	cell := newCell(t)
+	_, err := cell.Register("batch", omega.Limits{})
+	require.NoError(t, err)
+	var master, silent observe.Counts
+	master.Counted.Commits, master.Counted.Offers = true, true
+	silent.Victims = 3 // more than nothing was counted
+	registry := prom.NewPedanticRegistry()
+	require.NoError(t, registry.Register(prometheus.New(prometheus.Config{
+		Cell: cell, Pools: map[string]*pool.Pool{"p": newPool(t, 2)},
+		Sources: map[string]func() observe.Counts{
+			"offers/m": func() observe.Counts { return master }, "own/s": func() observe.Counts { return silent },
+		},
+	})))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	sources := map[string][]string{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if l := m.GetLabel(); len(l) > 1 && l[1].GetName() == "source" {
+				sources[f.GetName()] = append(sources[f.GetName()], strings.Trim(l[1].GetValue()+"/"+l[0].GetValue(), "/"))
+			}
+		}
+	}
+	everywhere := []string{"cell", "cell/batch", "offers/m", "own/s", "pool/p"}
+	for _, all := range sources {
+		slices.Sort(all)
+	}
+	require.Equal(t, map[string][]string{
+		"cellsched_commits_total":        {"cell", "cell/batch", "offers/m"},
+		"cellsched_retries_total":        {"cell", "cell/batch"},
+		"cellsched_victims_total":        {"cell", "cell/batch", "own/s"},
+		"cellsched_offers_outstanding":   {"offers/m"},
+		"cellsched_claims_granted_total": everywhere,
+		"cellsched_preemptions_total":    everywhere,
+		"cellsched_waiting":              everywhere,
+	}, sources)
 }
 
 func newPool(tb testing.TB, tenants int) *pool.Pool {

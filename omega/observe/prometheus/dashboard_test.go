@@ -29,7 +29,7 @@ func TestDashboard_AsksForSeriesThatThereAre(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &board))
 	require.NotEmpty(t, board.Panels)
 
-	counts := observe.Counts{}
+	counts := observe.Counts{Offers: 1}
 	counts.Refuse("conflict", 1)
 	counts.Waited.Add(1)
 	counts.Placed.Add(1)

@@ -33,7 +33,8 @@
 // for [Config.Tenants] tenants: those with the most requests that wait, then those with the
 // largest shares. A tenant keeps its series until it is idle and another one needs the
 // place. All others are summed as tenant "other". A tenant that leaves this sum looks like a
-// counter that was reset. A group counts its tenants, too. The schedulers of a cell have
+// counter that was reset. What a source does not count has no series: see
+// [observe.Counts]. A group counts its tenants, too. The schedulers of a cell have
 // series likewise: a scheduler keeps its series until it leaves.
 //
 // The file dashboard.json is a dashboard for Grafana. Its first panels answer five questions:

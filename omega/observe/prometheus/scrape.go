@@ -51,6 +51,13 @@ func (s *scrape) send(m metric, value float64, labels ...string) {
 	s.find(m, labels).value += value
 }
 
+// counted adds a value to a series, unless no engine has counted it.
+func (s *scrape) counted(counts bool, m metric, value float64, labels ...string) {
+	if counts || value != 0 {
+		s.send(m, value, labels...)
+	}
+}
+
 // times adds a histogram to a series, unless it is empty.
 func (s *scrape) times(m metric, h *observe.Histogram, labels ...string) {
 	if h.Count() == 0 {
