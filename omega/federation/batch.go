@@ -47,6 +47,9 @@ func (g *Global) launch(j *job, at []place) {
 		s.filling.launches = append(s.filling.launches, launch{
 			Task: Task{j.Name, int(i)}, User: j.User, Machine: m.ID, Need: j.Need, Precedence: j.Precedence, Gang: gang,
 		})
+		if j.class.where != nil {
+			s.filling.launches[len(s.filling.launches)-1].Described = m.Described
+		}
 		s.filling.entries = append(s.filling.entries, entry{job: j, index: i, node: int32(p.machine), seq: m.Seq})
 		j.tasks[i] = placement{sent, int32(s.index)}
 		s.take(p.machine, &j.Need)
@@ -148,7 +151,7 @@ func (g *Global) answered(s *site, a *answer) error {
 			switch {
 			case why == refusedJob:
 				s.bar(e.job.class)
-			case current && (why == refusedMachine || why == refusedRoom && m.Seq == e.seq):
+			case current && (why == refusedMachine || (why == refusedRoom || why == refusedAttributes) && m.Seq == e.seq):
 				m.closed = true
 				s.closed = append(s.closed, int(e.node))
 				s.refresh(int(e.node))

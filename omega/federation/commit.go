@@ -296,11 +296,14 @@ func (v *Verifier) accounts(ctx context.Context, launches []launch) error {
 // with such a launch is not claimed at all.
 func (v *Verifier) claims(ctx context.Context, launches []launch) {
 	tx := &v.attempt.Txn
-	tx.Gang = launches[0].Gang != 0
+	tx.Gang, tx.Detect = launches[0].Gang != 0, omega.Fine
 	v.items = v.items[:0]
 	for i := range launches {
 		l := &launches[i]
 		c, why := v.claim(ctx, l)
+		if l.Described != 0 {
+			tx.Detect = omega.Coarse // of attributes that change before the commit as well
+		}
 		if why == refusedRoom && v.known(l.Task) == nil {
 			v.items = append(v.items, tx.Claim(c))
 			continue
@@ -322,8 +325,14 @@ func (v *Verifier) claims(ctx context.Context, launches []launch) {
 // claim returns the claim of a launch. For a launch that a commit would fail with it returns
 // a reason other than refusedRoom.
 func (v *Verifier) claim(ctx context.Context, l *launch) (c omega.Claim, why int) {
-	if _, ok := v.cell.State(l.Machine); !ok {
+	m, ok := v.cell.State(l.Machine)
+	if !ok {
 		return c, refusedMachine
+	}
+	if l.Described != 0 {
+		if v.states.see(m); v.states.machines[m.ID.Node()].Described != l.Described {
+			return c, refusedAttributes // the global master has not heard whether they meet the requirements
+		}
 	}
 	account, err := v.cell.Account(ctx, l.User)
 	if err != nil || l.Need.CheckNeed() != nil {

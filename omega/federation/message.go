@@ -39,6 +39,9 @@ type launch struct {
 	Machine    omega.MachineID
 	Need       resources.Vector
 	Precedence omega.Precedence
+	// Described is the report's number of the attributes that meet the requirements of the
+	// task; 0 without requirements.
+	Described uint64 `json:",omitempty"`
 	// Seek, if not nil, asks for any machine, with victims where none has room. Machine
 	// is zero then.
 	Seek *seek `json:",omitempty"`
@@ -53,6 +56,8 @@ type seek struct {
 	// Among are the machines that meet the requirements of the task, nil for all. An empty
 	// mask is none, so it is not left out.
 	Among omega.Mask
+	// Described has the numbers of the attributes of machines in Among, except 1.
+	Described map[int]uint64 `json:",omitempty"`
 	// Total is the capacity of the other cells, and Users have their usage there; without
 	// users only precedence counts.
 	Total resources.Vector
@@ -91,10 +96,11 @@ type answer struct {
 
 // The reasons of an answer that refuses a launch.
 const (
-	refusedRoom    = iota // the machine had no room, or takes no claims
-	refusedGang           // another launch of its gang was refused
-	refusedMachine        // the machine may look free
-	refusedJob            // no machine of the cell would do: a limit, or the precedence
+	refusedRoom       = iota // the machine had no room, or takes no claims
+	refusedGang              // another launch of its gang was refused
+	refusedMachine           // the machine may look free
+	refusedJob               // no machine of the cell would do: a limit, or the precedence
+	refusedAttributes        // the attributes of the machine have changed since
 )
 
 // notice tells of a task that has ended or was returned.
@@ -112,6 +118,9 @@ type report struct {
 	Free       resources.Vector
 	Capacity   resources.Vector
 	Attributes map[string]string `json:",omitempty"`
+	// Described is the number of the attributes: it rises from 1 with each change of them,
+	// and with each machine that takes the node. Numbers are the verifier's own.
+	Described uint64 `json:",omitempty"`
 }
 
 // block is the state of up to 64 machines with consecutive numbers. It is immutable, so

@@ -22,7 +22,7 @@ func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 		if err != nil {
 			return err
 		}
-		tx.Gang = false
+		tx.Gang, tx.Detect = false, omega.Fine
 		if err := v.accounts(ctx, w.batch.Launches[w.from:w.from+1]); err != nil {
 			return err
 		}
@@ -48,6 +48,7 @@ func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 		if err != nil {
 			return err
 		}
+		tx.Detect = omega.Fine
 		tx.Exchange([]omega.AllocationID{w.raised}, omega.Claim{Machine: v.machine, Account: account, Need: l.Need, Precedence: l.Precedence})
 	}
 	_, err := v.attempt.Commit(ctx, now)
@@ -87,7 +88,8 @@ func (v *Verifier) seek(ctx context.Context, snap *omega.Snapshot, l *launch) {
 	}
 	q := omega.Query{Need: l.Need}
 	if l.Seek.Among != nil {
-		q.Allow = func(n locality.Node) bool { return l.Seek.Among.Has(n) }
+		q.Allow = func(n locality.Node) bool { return l.Seek.Among.Has(n) && l.Seek.knows(v.states.machines, int(n)) }
+		v.attempt.Txn.Detect = omega.Coarse
 	}
 	m, victims, ok := snap.FindOrPreempt(q, omega.NextFit(), omega.RankBelow(l.Precedence))
 	if !ok && len(l.Seek.Users) > 0 {
@@ -101,6 +103,16 @@ func (v *Verifier) seek(ctx context.Context, snap *omega.Snapshot, l *launch) {
 	v.machine = m
 	v.attempt.Txn.Grace = l.Seek.Grace
 	v.attempt.Txn.Claim(omega.Claim{Machine: m, Account: account, Need: l.Need, Precedence: v.precedence, Victims: victims})
+}
+
+// knows reports whether the attributes of a machine are those that the global master has
+// chosen it by.
+func (s *seek) knows(machines []report, n int) bool {
+	want, ok := s.Described[n]
+	if !ok {
+		want = 1
+	}
+	return n < len(machines) && machines[n].Described == want
 }
 
 // fair ranks allocations of the task's precedence, and below, by how far their users are

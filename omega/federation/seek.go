@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/drf/allot"
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -113,6 +114,12 @@ func (g *Global) seekAt(s *site, u *user, l *lane) {
 	how := &seek{Grace: g.cfg.Grace}
 	if l.class.where != nil {
 		how.Among = l.class.where[s.index].Words([]uint64{}) // not nil, also where no machine is known
+		how.Described = map[int]uint64{}
+		for n := range s.machines {
+			if d := s.machines[n].Described; d != 1 && how.Among.Has(locality.Node(n)) {
+				how.Described[n] = d
+			}
+		}
 	}
 	if g.cfg.Weights != nil {
 		how.Total, how.Users = g.stakes(u, s, j.Need)

@@ -43,8 +43,11 @@ func (s *states) note(r report) {
 	for len(s.blocks)*blockSize <= n {
 		s.blocks, s.old = append(s.blocks, nil), append(s.old, true)
 	}
-	if r.Seq > s.machines[n].Seq {
-		s.machines[n] = r
+	if old := &s.machines[n]; r.Seq > old.Seq {
+		if r.Described = old.Described; r.ID != old.ID || !same(r.Attributes, old.Attributes) {
+			r.Described++
+		}
+		*old = r
 		s.old[n/blockSize] = true
 	}
 	if !s.isNew[n] {

@@ -35,8 +35,9 @@ type Job struct {
 	Tasks int // 1 to 2^24
 	// Need is the need of each task: see [resources.Vector.CheckNeed].
 	Need resources.Vector
-	// Require lists predicates. The machine of a task satisfies all of them.
-	// Attributes of machines are texts.
+	// Require lists predicates. The machine of a task satisfies all of them when the
+	// task is granted: the local master refuses a machine whose attributes have changed
+	// since the last report. Attributes of machines are texts.
 	Require []locality.Predicate
 	// Gang asks for all tasks at once, on machines of one cell.
 	Gang bool
