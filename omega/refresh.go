@@ -2,8 +2,9 @@ package omega
 
 import "github.com/cellsched/cellsched/omega/internal/reclaim"
 
-// update is Refresh; visit is called for each machine that has changed. Without visit a
-// machine that has changed is only noted, and copied when it is looked at: see behind.
+// update is Refresh; visit is called for each machine that has changed. A machine that has
+// changed is only noted, and copied when it is looked at: see behind. One that is visited
+// and has reserved room is copied at once, or lapse would not know what was free before.
 func (s *Snapshot) update(visit func(node int)) (copied int) {
 	s.mask = s.owner.mask.Load()
 	n := int(s.cell.nodes.Load())
@@ -131,26 +132,28 @@ func (s *Snapshot) flush(u *updating) {
 	for i, node := range nodes {
 		raws[i%fetched] = s.cell.words.at(node).KeepFor(s.maker)
 	}
-	s.fetch(nodes, &raws)
-	s.fetchSpecs(nodes)
+	s.fetchSpecs(&raws, len(nodes))
 	for i, node := range nodes {
 		s.renew(u, int(node), raws[i%fetched])
 	}
 }
 
-// fetchSpecs loads the specs of machines that are to be visited, unless they are new ones.
-// It serves the caches alone.
-func (s *Snapshot) fetchSpecs(nodes []uint32) {
+// fetchSpecs loads the versions of n machines that are to be visited, and their specs. It
+// serves the caches alone.
+func (s *Snapshot) fetchSpecs(raws *[fetched]*object, n int) {
 	if !fetching {
 		return
 	}
-	sum := 0
-	for _, node := range nodes {
-		if spec := s.ids[node].spec; spec != nil {
-			sum += len(spec.Name) + int(spec.id) // its first cache line and its last
+	sum := int64(0)
+	for _, raw := range raws[:n] {
+		sum += raw.V.room[0] + int64(raw.V.seq)
+	}
+	for _, raw := range raws[:n] {
+		if spec := raw.V.spec; spec != nil {
+			sum += int64(len(spec.Name)) + int64(spec.id) // its first cache line and its last
 		}
 	}
-	s.loaded += int64(sum)
+	s.loaded += sum
 }
 
 // differs reports whether v is another state of its machine than old, an earlier version
@@ -162,13 +165,26 @@ func (v *version) differs(old *version, exact bool) bool {
 	return old == nil || v != old && (!exact && v.epoch&1 == 0 || v.seq != old.seq)
 }
 
+// moved reports whether raw is another state of a machine than the snapshot's. It reads
+// the version before only where it has to: mostly it has left the caches.
+func (s *Snapshot) moved(node int, raw *object, exact bool) bool {
+	if s.behind[node/64]>>(node%64)&1 == 0 {
+		return raw.V.differs(s.val[node], exact)
+	}
+	old := s.seen[node] // to take the address of its version is to read it
+	return old != raw && (!exact && raw.V.epoch&1 == 0 || raw.V.seq != old.V.seq)
+}
+
 // renew sets raw to the state of a machine that the snapshot saw.
 func (s *Snapshot) renew(u *updating, node int, raw *object) {
 	val, settled := raw.V.value()
 	word, bit := node/64, uint64(1)<<(node%64)
 	absorbed := s.absorbed[word]&bit != 0
-	if settled && val == &raw.V && !absorbed && u.visit == nil {
-		s.lag(node, raw)
+	if settled && val == &raw.V && !absorbed && (u.visit == nil || !val.keeps) {
+		changed := u.visit != nil && s.moved(node, raw, u.exact)
+		if s.lag(node, raw); changed {
+			u.visit(node)
+		}
 		u.copied++
 		return
 	}

@@ -142,15 +142,16 @@ func (s *Snapshot) Space() *resources.Space {
 	return s.cell.space
 }
 
-// describe sets st to the state of a machine, with its free room in s.
+// describe sets st to the state of a machine, with its free room in s. A machine that is
+// behind is one that an update visits: its version has that room, and none is reserved.
 func (s *Snapshot) describe(node int, st *MachineState) {
-	val := s.val[node]
+	val := s.known(node)
 	val.describe(st)
 	if val.keeps {
 		room := val.roomFor(s.owner, s.at)
 		st.Reserved, _ = val.free().Sub(room)
 	}
-	if st.Condition == Ready {
+	if st.Condition == Ready && s.behind[node/64]>>(node%64)&1 == 0 {
 		st.Free = s.free[node]
 	}
 }

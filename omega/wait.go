@@ -182,8 +182,9 @@ func (s *Snapshot) news(ds demands) bool {
 	was, changed, filled := s.mask, false, false
 	s.update(func(node int) {
 		if s.mask == nil || s.mask.Has(locality.Node(node)) {
-			changed = changed || ds.usable(&s.free[node])
-			filled = filled || s.val[node].fillsOne(s.owner)
+			room := s.room(node)
+			changed = changed || ds.usable(&room)
+			filled = filled || s.known(node).fillsOne(s.owner)
 		}
 	})
 	if filled && s.ready() {
@@ -192,6 +193,20 @@ func (s *Snapshot) news(ds demands) bool {
 	// It is asked of the mask that the update has read: another one might be newer,
 	// and not seem changed the next time.
 	return (changed || s.mask != was) && ds.met(s.rooms(s.mask))
+}
+
+// room returns the free room on a machine that an update visits. One that is behind there has
+// no reserved room.
+func (s *Snapshot) room(node int) (free resources.Vector) {
+	if s.behind[node/64]>>(node%64)&1 == 0 {
+		return s.free[node]
+	}
+	v := &s.seen[node].V
+	if v.cond != Ready {
+		return closed
+	}
+	v.unpack(&free)
+	return free
 }
 
 // hold has the scheduler take a token that it was given, which may be none. It

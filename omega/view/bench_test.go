@@ -18,20 +18,21 @@ import (
 // BenchmarkFrame is one frame of a cell of which a part changes between two frames, with
 // all that a viewer is sent: states, or the changes, and the overview.
 //
-// Measured 2026-11-23 on 2 idle cores of an AMD EPYC, Go 1.26.8, medians of three:
+// Measured 2026-11-24 on 2 cores of an AMD EPYC at a load of 3 to 5, Go 1.26.8, medians of
+// four:
 //
-//	go test -run '^$' -bench Frame -benchtime 60x -count 3 ./omega/view
+//	go test -run '^$' -bench Frame -benchtime 60x -count 4 ./omega/view
 //
 //	machines  changed  cpu-ns/frame   B-max
-//	   5,000       1%        39,153     169
-//	   5,000      10%       108,224   1,039
-//	   5,000     100%       519,829   5,031
-//	  50,000       1%       387,856   1,366
-//	  50,000      10%     1,772,082  10,087
-//	  50,000     100%     6,181,089  50,656
+//	   5,000       1%        32,000     169
+//	   5,000      10%       109,000   1,039
+//	   5,000     100%       458,000   5,031
+//	  50,000       1%       430,000   1,366
+//	  50,000      10%     1,612,000  10,087
+//	  50,000     100%     4,858,000  50,656
 //
-// Before RefreshEach asked for the memory of 32 machines at a time the last was twice
-// as long.
+// The last took 6.4 ms in the same minutes where RefreshEach copied each machine for the
+// searches that a viewer does not make.
 func BenchmarkFrame(b *testing.B) {
 	for _, machines := range []int{5_000, 50_000} {
 		for _, changed := range []int{0, 1, 10, 100} {
