@@ -157,3 +157,14 @@ func TestHistogram_HasASumThatDoesNotOverflow(t *testing.T) {
 	other.Merge(&h)
 	require.Equal(t, time.Duration(math.MaxInt64), other.Sum)
 }
+
+// A quantile is the bound of the duration with the number ⌈q*n⌉.
+func TestHistogram_QuantileIsRoundedUp(t *testing.T) {
+	var h observe.Histogram
+	for _, d := range []time.Duration{0, 1, 4, 16, 64} {
+		h.Add(d * time.Microsecond)
+	}
+	for q, want := range map[float64]time.Duration{0: 1, 0.2: 1, 0.21: 2, 0.5: 8, 0.6: 8, 0.61: 32, 0.99: 128, 1: 128} {
+		require.Equal(t, want*time.Microsecond, h.Quantile(q), "%v", q)
+	}
+}

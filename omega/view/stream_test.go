@@ -141,6 +141,26 @@ func TestStream_RefusesAServerWithoutWriteDeadlines(t *testing.T) {
 	require.Contains(t, w.Body.String(), "time limit for writes")
 }
 
+// A viewer gets four frames a second at most, however fast the cell changes.
+func TestStream_SendsFourFramesASecond(t *testing.T) {
+	cell, s := newCell(t, 10)
+	synctest.Test(t, func(t *testing.T) {
+		viewer, stop := watch(view.Handler(view.Config{Cell: cell}), "")
+		pass(time.Millisecond)
+		for range 1000 { // ten seconds
+			claim(t, s, "m00001", resources.Vector{1}, "")
+			pass(5 * time.Millisecond)
+			claim(t, s, "m00002", resources.Vector{8}, "")
+			pass(5 * time.Millisecond)
+		}
+		stop()
+		viewer.read(t)
+		require.Equal(t, 1, viewer.fulls)
+		require.LessOrEqual(t, viewer.diffs, 40)
+		require.Positive(t, viewer.diffs)
+	})
+}
+
 func TestStream_WorksOnlyWhileThereIsAViewer(t *testing.T) {
 	cell, s := newCell(t, 10)
 	synctest.Test(t, func(t *testing.T) {

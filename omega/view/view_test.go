@@ -233,3 +233,55 @@ func TestHandler_ShowsThePoolsMachinesWithoutACell(t *testing.T) {
 	require.Contains(t, ask(h, "/machine?n=1").Body.String(), `"name":"b","condition":"draining","pool":"jobs"`)
 	require.Equal(t, 404, ask(h, "/machine?n=2").Code)
 }
+
+// The totals are those of the machines that the cell has, through all that changes them.
+func TestOverview_TotalsFollowTheCell(t *testing.T) {
+	cell, s := newCell(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		h := view.Handler(view.Config{Cell: cell})
+		_, stop := watch(h, "")
+		defer stop()
+		id := func(name string) omega.MachineID {
+			m, ok := cell.Machine(name)
+			require.True(t, ok)
+			return m
+		}
+		for _, change := range []func(){
+			func() {},
+			func() { claim(t, s, "m00001", resources.Vector{2000, 1 << 30}, "") },
+			func() { claim(t, s, "m00001", resources.Vector{3000, 1 << 30}, "") },
+			func() { require.NoError(t, cell.Drain(id("m00002"))) },
+			func() {
+				_, err := cell.Remove(id("m00002"))
+				require.NoError(t, err)
+			},
+			func() {
+				_, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{1000, 2 << 30}})
+				require.NoError(t, err)
+			},
+			func() { require.NoError(t, cell.SetCapacity(id("m00003"), resources.Vector{500, 1 << 30})) },
+		} {
+			change()
+			pass(2 * time.Second)
+			type totals struct {
+				Machines, Draining, Allocations int
+				Capacity, Free                  map[string]int64
+			}
+			want := totals{Capacity: map[string]int64{}, Free: map[string]int64{}}
+			for m := range cell.Machines() {
+				want.Machines++
+				want.Allocations += m.Live
+				if m.Condition == omega.Draining {
+					want.Draining++
+				}
+				for k, kind := range []string{"cpu", "memory"} {
+					want.Capacity[kind] += m.Capacity[k]
+					want.Free[kind] += m.Free[k]
+				}
+			}
+			var got totals
+			require.NoError(t, json.Unmarshal(ask(h, "/?format=json").Body.Bytes(), &got))
+			require.Equal(t, want, got)
+		}
+	})
+}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -16,7 +18,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// browser starts a headless Chromium, and returns the context of its first tab.
+// limit is the longest time of one test: a browser that hangs is killed then.
+const limit = time.Minute
+
+// browser starts a headless Chromium, and returns the context of its first tab. Its files are
+// in a folder of its own, which is removed after it.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	var path string
@@ -32,8 +38,14 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no Chromium in PATH")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1440, 1100))
-	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	files, err := os.MkdirTemp("", "cellsched-view") // T.TempDir fails where a process of the browser still writes
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(files) })
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1440, 1100),
+		chromedp.UserDataDir(filepath.Join(files, "profile")), chromedp.Env("TMPDIR="+files))
+	ctx, end := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("the browser took longer than %v", limit))
+	t.Cleanup(end)
+	allocated, stop := chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(stop)
 	return tab(allocated, t)
 }
@@ -43,8 +55,17 @@ func tab(parent context.Context, t *testing.T) context.Context {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(parent)
 	t.Cleanup(stop)
-	require.NoError(t, chromedp.Do(ctx))
+	check(ctx, t, chromedp.Do(ctx))
 	return ctx
+}
+
+// check ends the test where err is not nil, and says where the limit is the cause.
+func check(ctx context.Context, t *testing.T, err error) {
+	t.Helper()
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
+	}
+	require.NoError(t, err)
 }
 
 // run runs actions, which together take half a minute at most.
@@ -52,7 +73,7 @@ func run(ctx context.Context, t *testing.T, actions ...chromedp.Action[chromedp.
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
-	require.NoError(t, chromedp.Do(ctx, actions...))
+	check(ctx, t, chromedp.Do(ctx, actions...))
 }
 
 // get runs an action and returns its result.
@@ -61,7 +82,7 @@ func get[T any](ctx context.Context, t *testing.T, a chromedp.Action[T]) T {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
 	v, err := chromedp.Run(ctx, a)
-	require.NoError(t, err)
+	check(ctx, t, err)
 	return v
 }
 
@@ -189,6 +210,49 @@ func TestPage_IsUsedByKeys(t *testing.T) {
 
 	get(page, t, chromedp.Evaluate[bool](`document.querySelector("#colours button").focus(); document.activeElement.click(); true`))
 	require.Equal(t, "dominant share", get(page, t, chromedp.Evaluate[string](`document.activeElement.textContent`)))
+}
+
+// The page follows the scheme that the viewer prefers, also while it is shown: the map with it.
+// Texts stand out from their ground in both.
+func TestPage_IsLightAndDark(t *testing.T) {
+	w := newWorld(t, 100)
+	w.take(t, 1, "search", resources.Vector{32_000, 0})
+	page := browser(t)
+	prefer := func(scheme string) chromedp.Action[chromedp.Void] {
+		return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			})
+			return err
+		})
+	}
+	// The luminance of a colour, and the contrast of two, by the rules of WCAG 2.
+	const measures = `((f) => f((text) => {
+		const [r, g, b] = text.match(/[\d.]+/g).map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	}))`
+	ground := func() float64 {
+		return get(page, t, chromedp.Evaluate[float64](measures+`((l) => l(getComputedStyle(document.querySelector("section")).backgroundColor))`))
+	}
+	contrast := func() float64 {
+		return get(page, t, chromedp.Evaluate[float64](measures+`((l) => Math.min(...["#under", "#totals dd", "th"].map((name) => {
+			const e = document.querySelector(name), a = l(getComputedStyle(e).color);
+			const b = l(getComputedStyle(e.closest("section, header")).backgroundColor);
+			return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		})))`))
+	}
+	free := func() float64 { // a machine with nothing on it, in the map
+		return get(page, t, chromedp.Evaluate[float64](`((d) => d[0] + d[1] + d[2])(small.getContext("2d").getImageData(0, 0, 1, 1).data)`))
+	}
+	run(page, t, prefer("light"), chromedp.Navigate(w.url), until(live), until(`states[1] === FULL`))
+	require.Greater(t, ground(), 0.8)
+	require.Greater(t, contrast(), 4.5)
+	light := free()
+	run(page, t, prefer("dark"), until(`getComputedStyle(document.documentElement).getPropertyValue("--low").trim() === "33 41 52"`))
+	require.Less(t, ground(), 0.05)
+	require.Greater(t, contrast(), 4.5)
+	run(page, t, until(`small.getContext("2d").getImageData(0, 0, 1, 1).data[0] < 100`))
+	require.Less(t, free(), light/2)
 }
 
 // No owner has nearly the colour of a machine that drains.
