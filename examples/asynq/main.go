@@ -19,9 +19,11 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/pool/poolasynq"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -39,21 +41,27 @@ func main() {
 		fmt.Println("asynq: REDIS_ADDR names no Redis, such as localhost:6379; nothing is done")
 		return
 	}
-	if err := play(addr, os.Stdout); err != nil {
+	ctx := context.Background()
+	page, err := serve.Start(ctx)
+	if err == nil {
+		err = play(addr, page, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "asynq:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
 // play runs both ways one after the other and prints the waits of the small tenant.
-func play(addr string, out io.Writer) error {
+func play(addr string, page *serve.Page, out io.Writer) error {
 	redis := asynq.RedisClientOpt{Addr: addr}
 	if strings.HasPrefix(addr, "/") {
 		redis.Network = "unix"
 	}
 	fmt.Fprintf(out, "%d tasks of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
 	for _, turns := range []bool{false, true} {
-		waits, _, err := run(redis, turns)
+		waits, _, err := run(redis, page, turns)
 		if err != nil {
 			return err
 		}
@@ -79,7 +87,7 @@ func ask(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
 
 // run returns the waits of the small tenant, and how many tasks of the other began
 // while it waited.
-func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, between int64, err error) {
+func run(redis asynq.RedisClientOpt, page *serve.Page, turns bool) (_ []time.Duration, between int64, err error) {
 	inspector := asynq.NewInspector(redis)
 	defer func() {
 		if e := inspector.DeleteQueue(queue, true); err == nil {
@@ -138,6 +146,7 @@ func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, between int
 		m.Configure(&cfg)
 		handler = m.Handler(handler)
 		//added:end
+		page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"slots": p}})
 	}
 	if err := enqueue("flood", flood, time.Time{}); err != nil {
 		return nil, 0, err

@@ -12,7 +12,7 @@ import (
 
 func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, play(servertest.Redis(t), &out))
+	require.NoError(t, play(servertest.Redis(t), nil, &out))
 	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 3)
 	t.Log(out.String())
 }
@@ -20,7 +20,7 @@ func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 // With turns the small tenant is done before most of the other's tasks have begun. Alone it
 // comes after all of them.
 func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
-	waits, between, err := run(asynq.RedisClientOpt{Network: "unix", Addr: servertest.Redis(t)}, true)
+	waits, between, err := run(asynq.RedisClientOpt{Network: "unix", Addr: servertest.Redis(t)}, nil, true)
 	require.NoError(t, err)
 	require.Len(t, waits, small)
 	t.Log(between, "tasks of the other between")

@@ -28,9 +28,11 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/cellsched/cellsched/examples/internal/serve"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/pool/poolriver"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -48,29 +50,30 @@ func main() {
 		fmt.Println("river: DATABASE_URL names no PostgreSQL, such as postgres://localhost/test; nothing is done")
 		return
 	}
-	processes := flag.Int("processes", 1, "worker processes; several share the slots")
-	flag.Parse()
+	processes := flag.Int("processes", 1, "worker processes; several share the slots, and serve no page")
 	ctx := context.Background()
-	var err error
+	page, err := serve.Start(ctx)
 	switch {
+	case err != nil:
 	case os.Getenv(asWorker) != "":
 		err = worker(ctx, url, os.Stdin, os.Stdout)
 	case *processes > 1:
 		_, _, err = share(ctx, url, *processes, os.Stdout)
 	default:
-		err = play(ctx, url, os.Stdout)
+		err = play(ctx, url, page, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "river:", err)
 		os.Exit(1)
 	}
+	page.Stay(ctx)
 }
 
 // play runs both ways one after the other and prints the waits of the small tenant.
-func play(ctx context.Context, url string, out io.Writer) error {
+func play(ctx context.Context, url string, page *serve.Page, out io.Writer) error {
 	fmt.Fprintf(out, "%d jobs of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
 	for _, turns := range []bool{false, true} {
-		waits, _, err := run(ctx, url, turns)
+		waits, _, err := run(ctx, url, page, turns)
 		if err != nil {
 			return err
 		}
@@ -105,7 +108,7 @@ func ask(row *rivertype.JobRow) (string, pool.Request, error) {
 
 // run returns the waits of the small tenant, and how many jobs of the other began
 // while it waited.
-func run(ctx context.Context, url string, turns bool) (_ []time.Duration, between int64, err error) {
+func run(ctx context.Context, url string, page *serve.Page, turns bool) (_ []time.Duration, between int64, err error) {
 	db, err := open(ctx, url)
 	if err != nil {
 		return nil, 0, err
@@ -149,6 +152,7 @@ func run(ctx context.Context, url string, turns bool) (_ []time.Duration, betwee
 		}
 		m.Configure(cfg)
 		//added:end
+		page.Show("/cell/", view.Config{Pools: map[string]*pool.Pool{"slots": p}})
 	}
 	client, err := river.NewClient(riverpgxv5.New(db), cfg)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, play(t.Context(), servertest.Postgres(t), &out))
+	require.NoError(t, play(t.Context(), servertest.Postgres(t), nil, &out))
 	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 3)
 	t.Log(out.String())
 }
@@ -31,7 +31,7 @@ func TestPlay_PrintsTheWaitsOfBothWays(t *testing.T) {
 // With turns the small tenant is done before most of the other's jobs have begun. Alone it
 // comes after all of them.
 func TestRun_ServesTheSmallTenantBeforeMostOfTheFlood(t *testing.T) {
-	waits, between, err := run(t.Context(), servertest.Postgres(t), true)
+	waits, between, err := run(t.Context(), servertest.Postgres(t), nil, true)
 	require.NoError(t, err)
 	require.Len(t, waits, small)
 	t.Log(between, "jobs of the other between")

@@ -38,7 +38,7 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no Chromium in PATH")
 	}
-	files, err := os.MkdirTemp("", "cellsched-view") // T.TempDir fails where a process of the browser still writes
+	files, err := os.MkdirTemp("", "cellsched-view") //nolint:usetesting // T.TempDir fails where a process of the browser still writes
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(files) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1440, 1100),
