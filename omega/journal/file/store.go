@@ -23,8 +23,7 @@ const (
 	headerSize   = 8 + 8 + 4 // of a segment: the magic, its first position, a checksum
 	frameSize    = 4 + 4 + 4 // of a frame before its data: length, place, checksum
 
-	// segmentSize is the size beyond which the next entry begins a new segment.
-	segmentSize = 16 << 20
+	segmentSize = 16 << 20 // of the segments of Open
 
 	maxData = 1 << 30
 )
@@ -32,6 +31,7 @@ const (
 // Store is a [journal.Store] in a folder. [Open] makes it.
 type Store struct {
 	disk disk
+	full int64 // size of a segment from which on the next entry begins a new one
 
 	appending sync.Mutex // held while an entry is appended
 	frame     []byte     // guarded by it
@@ -65,16 +65,16 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fault.Newf("file", err, "journal in %s", folder)
 	}
-	s, err := open(d)
+	s, err := open(d, segmentSize)
 	if err != nil {
 		return nil, errors.Join(fault.Newf("file", err, "journal in %s", folder), d.close())
 	}
 	return s, nil
 }
 
-// open opens the journal on a disk.
-func open(d disk) (*Store, error) {
-	s := &Store{disk: d, grown: make(chan struct{})}
+// open opens the journal on a disk, with segments of a size.
+func open(d disk, full int64) (*Store, error) {
+	s := &Store{disk: d, full: full, grown: make(chan struct{})}
 	names, err := d.list()
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (s *Store) Append(_ context.Context, entry []byte) error {
 	if err != nil {
 		return err
 	}
-	if g.end >= segmentSize {
+	if g.end >= s.full {
 		if g, err = s.rotate(); err != nil {
 			return err
 		}

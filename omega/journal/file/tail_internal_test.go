@@ -19,7 +19,7 @@ import (
 func filled(t *testing.T, entries, size int) (*memory, *content) {
 	t.Helper()
 	disk := newMemory()
-	s, err := open(disk)
+	s, err := open(disk, segmentSize)
 	require.NoError(t, err)
 	for i := range entries {
 		require.NoError(t, s.Append(t.Context(), bytes.Repeat([]byte{byte(i + 1)}, size)))
@@ -65,7 +65,7 @@ func TestOpen_DropsOneTornFrameAtMost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk, segment := filled(t, 5, size)
 			segment.now = test.damage(bytes.Clone(segment.now))
-			s, err := open(disk)
+			s, err := open(disk, segmentSize)
 			if test.kept < 0 {
 				require.ErrorIs(t, err, journal.ErrDamaged)
 				return
@@ -81,12 +81,12 @@ func TestOpen_DropsOneTornFrameAtMost(t *testing.T) {
 func TestOpen_MakesDurableWhatItFinds(t *testing.T) {
 	disk, segment := filled(t, 2, 100)
 	segment.synced = bytes.Clone(segment.now[:headerSize])
-	_, err := open(disk)
+	_, err := open(disk, segmentSize)
 	require.NoError(t, err)
 	require.Equal(t, segment.now, segment.synced)
 
 	segment.now = segment.now[:len(segment.now)-1] // torn, and found so
-	s, err := open(disk)
+	s, err := open(disk, segmentSize)
 	require.NoError(t, err)
 	require.Equal(t, journal.Position(2), s.next)
 	require.Equal(t, segment.now, segment.synced)
@@ -98,7 +98,7 @@ func TestOpen_MakesDurableWhatItFinds(t *testing.T) {
 		}
 		return nil
 	}
-	_, err = open(disk)
+	_, err = open(disk, segmentSize)
 	require.ErrorIs(t, err, errCrash)
 }
 
@@ -106,7 +106,7 @@ func TestOpen_MakesDurableWhatItFinds(t *testing.T) {
 func TestAppend_FailsForGoodWithoutANewSegment(t *testing.T) {
 	for _, failing := range []string{"open", "write", "sync", "sync names"} {
 		disk := newMemory()
-		s, err := open(disk)
+		s, err := open(disk, segmentSize)
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), make([]byte, segmentSize)))
 		disk.fault = func(call string) error {
@@ -128,7 +128,7 @@ func TestAppend_FailsForGoodWithoutANewSegment(t *testing.T) {
 // one removes both.
 func TestOpen_RemovesWhatAReplaceHasLeft(t *testing.T) {
 	disk, _ := filled(t, 5, 10)
-	s, err := open(disk)
+	s, err := open(disk, segmentSize)
 	require.NoError(t, err)
 	text := func(w io.Writer) error {
 		_, err := io.WriteString(w, "checkpoint")
@@ -138,7 +138,7 @@ func TestOpen_RemovesWhatAReplaceHasLeft(t *testing.T) {
 	old := disk.files[checkpointName(3)]
 	require.NoError(t, s.Replace(t.Context(), 5, text))
 	disk.files[checkpointName(3)], disk.files[temporary] = old, old
-	_, err = open(disk)
+	_, err = open(disk, segmentSize)
 	require.NoError(t, err)
 	names, _ := disk.list()
 	require.Equal(t, []string{checkpointName(5), segmentName(1)}, names)
@@ -147,7 +147,7 @@ func TestOpen_RemovesWhatAReplaceHasLeft(t *testing.T) {
 // A write that fails leaves nothing behind, also where the machine fails before the next sync.
 func TestAppend_LeavesNothingOfAFailedWrite(t *testing.T) {
 	disk, segment := filled(t, 1, 10)
-	s, err := open(disk)
+	s, err := open(disk, segmentSize)
 	require.NoError(t, err)
 	disk.fault = func(call string) error {
 		if call == "write" {
@@ -206,7 +206,7 @@ func TestReplace_LeavesTheCheckpointBeforeWhereItFails(t *testing.T) {
 	}
 	for _, failing := range []string{"open", "write", "truncate", "sync", "sync names"} {
 		disk, _ := filled(t, 9, 10)
-		s, err := open(disk)
+		s, err := open(disk, segmentSize)
 		require.NoError(t, err)
 		require.NoError(t, s.Replace(t.Context(), 3, text("three")))
 		disk.fault = func(call string) error {
@@ -227,7 +227,7 @@ func TestReplace_LeavesTheCheckpointBeforeWhereItFails(t *testing.T) {
 		require.Equal(t, "three", string(b), failing)
 		require.NoError(t, s.Append(t.Context(), []byte("ten")))
 		require.NoError(t, s.Replace(t.Context(), 9, text("nine")))
-		s, err = open(disk)
+		s, err = open(disk, segmentSize)
 		require.NoError(t, err)
 		at, _, err = s.Checkpoint(t.Context())
 		require.NoError(t, err)
