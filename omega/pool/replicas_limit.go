@@ -15,10 +15,8 @@ func (rs *replicas) covers(t *Tenant, held, need *resources.Vector) bool {
 				return false
 			}
 			f.asks, f.unit = *need, *need
-			if rs.mark(t); !rs.delaying {
-				rs.delaying = true
-				setTimer(&rs.later, noteAfter, rs.noteAll)
-			}
+			rs.mark(t)
+			rs.delay()
 			return false
 		}
 	}
