@@ -125,11 +125,6 @@ func (rs *replicas) end(all bool) {
 	for _, t := range rs.known {
 		rs.mark(t)
 	}
-	for _, one := range [...]*time.Timer{rs.later, rs.timer} {
-		if one != nil {
-			one.Stop()
-		}
-	}
 	rs.mu.Unlock()
 	if !all {
 		rs.stop()
@@ -186,14 +181,7 @@ func (rs *replicas) note(t *Tenant) {
 		rs.mark(t)
 		return
 	}
-	if d != 0 {
-		rs.delay()
-	}
-}
-
-// delay has all changes written in a while. It starts no timer once the pool has ended.
-func (rs *replicas) delay() {
-	if !rs.delaying && !rs.over {
+	if d != 0 && !rs.delaying {
 		rs.delaying = true
 		setTimer(&rs.later, noteAfter, rs.noteAll)
 	}

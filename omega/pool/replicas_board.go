@@ -57,9 +57,8 @@ func (rs *replicas) write() {
 		list, over := rs.notes(), rs.over
 		rs.mu.Unlock()
 		if len(list) > 0 {
-			if err := rs.board.Post(rs.live, list...); err != nil {
-				rs.fail(err) // before listen ends, whose error would be that of live
-				return
+			if rs.board.Post(rs.live, list...) != nil {
+				return // the journal has failed, and the committer ends the pool
 			}
 			all, version, err := rs.board.Next(rs.live, 0)
 			if err == nil {
@@ -94,23 +93,17 @@ func (rs *replicas) listen() {
 	for {
 		all, next, err := rs.board.Next(rs.live, version)
 		if err != nil {
-			rs.fail(err)
+			rs.mu.Lock()
+			if !rs.over {
+				rs.lost(err) // the session has expired, or the journal has failed
+			}
+			rs.mu.Unlock()
 			return
 		}
 		version = next
 		rs.mu.Lock()
 		rs.apply(all, version)
 		rs.mu.Unlock()
-	}
-}
-
-// fail ends the pool unless that is ending: the session has expired, or the journal has failed.
-// The first error counts.
-func (rs *replicas) fail(err error) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if !rs.over {
-		rs.lost(err)
 	}
 }
 

@@ -15,8 +15,10 @@ func (rs *replicas) covers(t *Tenant, held, need *resources.Vector) bool {
 				return false
 			}
 			f.asks, f.unit = *need, *need
-			rs.mark(t)
-			rs.delay()
+			if rs.mark(t); !rs.delaying {
+				rs.delaying = true
+				setTimer(&rs.later, noteAfter, rs.noteAll)
+			}
 			return false
 		}
 	}

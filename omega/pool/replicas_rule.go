@@ -55,7 +55,7 @@ func (rs *replicas) keepFor(t *Tenant) bool {
 	if left <= 0 {
 		return false
 	}
-	if !rs.timing && !rs.over {
+	if !rs.timing {
 		rs.timing = true
 		setTimer(&rs.timer, left, func() {
 			rs.mu.Lock()
