@@ -105,10 +105,11 @@ func (cm *committer) commitLoop() {
 	l.over = true
 	cm.answer(math.MaxUint64)
 	cm.stop()
+	owned := cm.lost == nil // the replicas may still disown it
 	cm.mu.Unlock()
 	cm.heard.Wait()
 	if cm.replicas != nil {
-		cm.replicas.end(cm.lost == nil)
+		cm.replicas.end(owned)
 	}
 	cm.mu.Lock()
 	if cm.draining {
